@@ -1,0 +1,61 @@
+"""One Jinja2 environment for all pages: HTML is escaped by default, Markdown and YAML by the filters given here."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~<>!$])")
+
+
+def markdown_text(value: object) -> str:
+    """Untrusted text as literal Markdown on one line: no markup, no HTML, no table cell broken.
+
+    >>> markdown_text("a|b <i>")
+    'a\\\\|b \\\\<i\\\\>'
+    """
+    return _MARKDOWN.sub(r"\\\1", " ".join(str(value).split()))
+
+
+def yaml_block(value: Any) -> str:
+    """A value as YAML, keys in the order given; quoting is the library's, so untrusted text cannot break out."""
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000).rstrip("\n")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A score for people; what is missing is a dash, never 0.
+
+    >>> number(0.98765), number(None)
+    ('0.988', '–')
+    """
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value for people.
+
+    >>> p_value(0.00004), p_value(0.0312), p_value(None)
+    ('< 0.001', '0.031', '–')
+    """
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+@cache
+def environment() -> Environment:
+    """The shared environment over ``cards/templates``; a name that a template misspells is an error."""
+    env = Environment(
+        loader=PackageLoader("cards", "templates"),
+        autoescape=select_autoescape(["html.j2"], default_for_string=False, default=False),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    env.filters.update(md=markdown_text, yaml=yaml_block, number=number, p_value=p_value)
+    return env

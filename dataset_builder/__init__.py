@@ -1,0 +1,1 @@
+"""What is asked: sources, provenance, construction and publishing of prompts. Never imports torch."""

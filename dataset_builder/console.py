@@ -1,0 +1,36 @@
+"""The console script: one Typer app a package, mounted side by side, and one way in which errors are told."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+
+import typer
+
+from dataset_builder.errors import InputError
+
+COMMANDS = "t2i_parity.commands"
+"""The entry-point group by which each package hands in its commands, so that no package imports one above it."""
+
+
+def run(app: typer.Typer, prog_name: str) -> None:
+    """Run an app; bad input is told in one paragraph on standard error and ends with exit code 2."""
+    try:
+        app(prog_name=prog_name)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def main() -> None:
+    """``t2i-parity``: every package's commands."""
+    root = typer.Typer(
+        name="t2i-parity",
+        help="Does a text-to-image system serve everyone equally, whatever their language, dialect or country?",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name):
+        root.registered_commands += entry.load().registered_commands
+    run(root, "t2i-parity")

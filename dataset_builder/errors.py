@@ -1,0 +1,27 @@
+"""What a person did that cannot be carried out, told in one paragraph.
+
+Every command of ours prints an :class:`InputError` as it is and ends with exit code 2; any other exception is a defect of ours.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class InputError(Exception):
+    """Bad input: the message names the place (file, row, column), what was expected, what was found, and the fix."""
+
+
+def require(module: str, *, package: str, extra: str) -> ModuleType:
+    """Import an optional ``module``, or say which pip command brings it.
+
+    Raises InputError when ``package`` is not installed, or is installed but does not import.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"this needs the package {package}, which could not be imported ({error}). Install it with: pip install 't2i-parity[{extra}]' "
+            f"(in a clone: pip install -e '.[{extra}]')"
+        ) from error

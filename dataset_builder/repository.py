@@ -1,0 +1,220 @@
+"""Prompt tables to a hub-ready folder, and back: the one place that knows the repository's layout."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from cards.dataset import DatasetCard, dataset_card
+from dataset_builder.errors import InputError
+from dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Column, check_table, config, text_sha256
+from dataset_builder.storage import Folder, parquet_bytes, read_parquet
+
+SPLIT = "test"
+
+
+def write_repository(tables: Mapping[str, pa.Table], out: Path, *, edition: str) -> list[Path]:
+    """Write one parquet file a config and the card that makes ``load_dataset(out, config)`` work; returns the paths written.
+
+    Raises InputError when a table does not hold what ``schema.check_table`` asks, when a prompt_id stands in two configs, or when
+    ``out`` is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; --out expects a folder to write the repository into")
+    owner: dict[str, str] = {}
+    for name, table in tables.items():
+        check_table(table, config(name).all_columns, where=f"config {name}")
+        for prompt_id in table["prompt_id"].to_pylist():
+            if prompt_id in owner:
+                raise InputError(
+                    f"prompt_id {prompt_id!r} stands in config {owner[prompt_id]} and in config {name}; ids must be unique over all configs"
+                )
+            owner[prompt_id] = name
+    folder = Folder(str(out))
+    written = []
+    for name in CONFIGS:
+        if name in tables:
+            names = (name, f"{SPLIT}-00000-of-00001.parquet")
+            folder.write(parquet_bytes(tables[name]), *names)
+            written.append(out.joinpath(*names))
+    folder.write(dataset_card(_card(tables, edition)).encode("utf-8"), "README.md")
+    return [*written, out / "README.md"]
+
+
+def _card(tables: Mapping[str, pa.Table], edition: str) -> DatasetCard:
+    configs = [name for name in CONFIGS if name in tables]
+    default = DEFAULT_CONFIG if DEFAULT_CONFIG in configs else configs[0]
+    return DatasetCard(
+        edition=edition,
+        configs=[
+            {
+                "config_name": name,
+                "title": CONFIGS[name].title,
+                "default": name == default,
+                "split": SPLIT,
+                "path": f"{name}/{SPLIT}-*.parquet",
+                "features": CONFIGS[name].features()._to_yaml_list(),
+                "rows": len(tables[name]),
+                "languages": _distinct(tables[name], "language"),
+                "varieties": _distinct(tables[name], "variety"),
+                "licenses": _distinct(tables[name], "license"),
+                "sources": _distinct(tables[name], "source"),
+                "producers": _distinct(tables[name], "producer"),
+                "labels": _labels(tables[name], name),
+            }
+            for name in configs
+        ],
+        columns=[
+            {
+                "name": column.name,
+                "configs": [name for name in configs if column in CONFIGS[name].all_columns],
+                "doc": column.doc,
+            }
+            for column in _columns(configs)
+        ],
+        n_configs=len(configs),
+    )
+
+
+def _columns(configs: Iterable[str]) -> list[Column]:
+    return list(dict.fromkeys(column for name in configs for column in CONFIGS[name].all_columns))
+
+
+def _distinct(table: pa.Table, column: str) -> list[str]:
+    return sorted(value for value in table[column].unique().to_pylist() if value is not None)
+
+
+def _labels(table: pa.Table, name: str) -> dict[str, int]:
+    decoded = decode_classes(table.select([column for column in table.column_names if column == "label"]))
+    counts: dict[str, int] = {}
+    for value in decoded["label"].to_pylist() if "label" in decoded.column_names else []:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """An opened prompts table, its class labels as strings, and where it came from (``origin`` goes into every run record)."""
+
+    table: pa.Table
+    origin: Mapping[str, Any]
+
+
+def open_prompts(
+    source: str,
+    config_name: str | None = None,
+    *,
+    columns: Iterable[Column],
+    split: str = SPLIT,
+    revision: str | None = None,
+) -> Prompts:
+    """Open a prompts dataset, ours or anybody's with the needed ``columns``, from a local folder or by hub id.
+
+    A local folder is read file by file (``load_dataset`` would answer from a stale cache after a rebuild); a hub id goes through
+    ``datasets``. Raises InputError, naming file, row and column, when it cannot be read or does not hold what is needed.
+    """
+    folder = Path(source)
+    if folder.is_dir():
+        table, name = _open_folder(folder, config_name, split)
+        origin: dict[str, Any] = {"repository": folder.name, "config": name, "split": split}
+    else:
+        table = _open_hub(source, config_name, split, revision)
+        origin = {"repository": source, "config": config_name, "split": split, "revision": revision}
+    where = f"{source}" + (f" (config {origin['config']})" if origin["config"] else "")
+    if not len(table):
+        raise InputError(f"{where}: the table has no rows")
+    check_table(table, columns, where=where)
+    if "text_sha256" not in table.column_names:
+        table = table.append_column("text_sha256", pa.array([text_sha256(prompt) for prompt in table["prompt"].to_pylist()]))
+    origin["content_sha256"] = content_sha256(table)
+    return Prompts(decode_classes(table), origin)
+
+
+def content_sha256(table: pa.Table) -> str:
+    """One hash over ids and texts, whatever the rows' order: two runs with the same one were asked the same."""
+    digest = hashlib.sha256()
+    for prompt_id, text in sorted(zip(table["prompt_id"].to_pylist(), table["text_sha256"].to_pylist(), strict=True)):
+        digest.update(f"{prompt_id}\0{text}\n".encode())
+    return digest.hexdigest()
+
+
+def decode_classes(table: pa.Table) -> pa.Table:
+    """The table with every ClassLabel column as strings."""
+    from datasets import ClassLabel, Features
+
+    if not table.schema.metadata or b"huggingface" not in table.schema.metadata:
+        return table
+    features = Features.from_arrow_schema(table.schema)
+    for name, feature in features.items():
+        if isinstance(feature, ClassLabel):
+            names = [None if value is None else feature.int2str(value) for value in table[name].to_pylist()]
+            table = table.set_column(table.column_names.index(name), name, pa.array(names, pa.string()))
+    return table.replace_schema_metadata(None)
+
+
+def card_configs(folder: Path) -> list[dict[str, Any]]:
+    """The ``configs`` that a dataset folder's README.md declares, [] when it declares none."""
+    readme = folder / "README.md"
+    if not readme.is_file():
+        return []
+    text = readme.read_text(encoding="utf-8")
+    if not text.startswith("---\n") or "\n---" not in text[4:]:
+        return []
+    try:
+        metadata = yaml.safe_load(text[4 : text.index("\n---", 4)])
+    except yaml.YAMLError as error:
+        raise InputError(f"{readme}: the front matter is not valid YAML ({str(error).splitlines()[0]})") from error
+    found = metadata.get("configs", []) if isinstance(metadata, dict) else []
+    return [entry for entry in found if isinstance(entry, dict)]
+
+
+def _open_folder(folder: Path, config_name: str | None, split: str) -> tuple[pa.Table, str | None]:
+    configs = card_configs(folder)
+    if not configs:
+        files = sorted(folder.glob("*.parquet")) or sorted(folder.glob("data/*.parquet"))
+        if config_name is not None or not files:
+            raise InputError(
+                f"{folder} is not a dataset folder: its README.md declares no configs"
+                + ("" if files else " and it holds no parquet files")
+                + ". Build one with: t2i-parity build --edition starter --out DIR"
+            )
+        return pa.concat_tables([read_parquet(Folder(str(folder)), str(file)) for file in files], promote_options="default"), None
+    names = [str(entry.get("config_name")) for entry in configs]
+    if config_name is None:
+        chosen = next((entry for entry in configs if entry.get("default")), configs[0])
+    elif config_name in names:
+        chosen = configs[names.index(config_name)]
+    else:
+        raise InputError(f"{folder} has no config {config_name!r}: expected one of {', '.join(names)}")
+    data_files = chosen.get("data_files", [])
+    patterns = [entry["path"] for entry in data_files if isinstance(entry, dict) and entry.get("split") == split]
+    if not patterns:
+        raise InputError(f"{folder}: config {chosen.get('config_name')} has no split {split!r}")
+    flat = [pattern for entry in patterns for pattern in ([entry] if isinstance(entry, str) else entry)]
+    files = [Path(path) for pattern in flat for path in sorted(glob.glob(str(Path(glob.escape(str(folder))) / pattern)))]
+    if not files:
+        raise InputError(f"{folder}: no file matches {', '.join(flat)}, which README.md names for config {chosen.get('config_name')}")
+    return pa.concat_tables([read_parquet(Folder(str(folder)), str(file)) for file in files], promote_options="default"), str(
+        chosen.get("config_name")
+    )
+
+
+def _open_hub(source: str, config_name: str | None, split: str, revision: str | None) -> pa.Table:
+    import datasets
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        loaded = datasets.load_dataset(source, config_name, split=split, revision=revision)
+    except (datasets.exceptions.DatasetsError, HfHubHTTPError, FileNotFoundError, ValueError, OSError) as error:
+        raise InputError(
+            f"{source!r} is neither a folder nor a dataset that the hub gave ({type(error).__name__}: {str(error).splitlines()[0]}). "
+            "Give the path of a built folder, or a hub id you can reach (hf auth login for a gated one)"
+        ) from error
+    return loaded.with_format("arrow")[:]

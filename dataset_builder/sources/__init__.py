@@ -1,0 +1,1 @@
+"""Where prompts come from: one file an upstream."""

@@ -1,0 +1,1 @@
+"""What must hold: data checks, quality control, submissions, reproduction of published values."""
