@@ -1,0 +1,1 @@
+"""The engine: rows in, durable batches out."""

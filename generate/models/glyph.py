@@ -1,0 +1,334 @@
+"""``glyph``: a typesetter instead of a model. It renders the wanted text rightly, or with controlled damage.
+
+Undamaged it is the upper bound of any text-rendering score and the ceiling of a reader; its damage levels are a ladder of known order
+against which readers, metrics and models are measured.
+"""
+
+from __future__ import annotations
+
+import bisect
+import colorsys
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter, ImageFont, features
+from pydantic import Field
+from uniseg.graphemecluster import grapheme_clusters
+from uniseg.linebreak import line_break_units
+
+from dataset_builder.errors import InputError
+from dataset_builder.languages import LANGUAGES
+from dataset_builder.schema import CONFIGS, Column
+from generate import fonts
+
+VERSION = "1.0"
+CANVAS = 1024
+"""The side, in pixels, of the picture that a ``render_layout`` is written for."""
+DEFAULT_BOX = (112.0, 352.0, 912.0, 672.0)
+"""Where the text stands when a row has no layout."""
+DAMAGE: Mapping[str, float] = {"none": 0.0, "light": 0.12, "heavy": 0.45}
+"""The share of user-perceived characters that are dropped, swapped with the next, or blurred (a third each)."""
+PADDING = 0.06
+
+
+@dataclass(frozen=True, slots=True)
+class GlyphSettings:
+    """What ``--set`` takes: the level of damage, the background, and the side of the square picture, in pixels.
+
+    ``paper`` is tinted paper under uneven light, all over; ``sign`` is a board in the row's layout on a surface, often light on dark.
+    """
+
+    damage: Literal["none", "light", "heavy"] = "none"
+    background: Literal["paper", "sign"] = "paper"
+    size: Annotated[int, Field(ge=256, le=2048)] = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One user-perceived character (UAX #29) as it is set, and whether it is blurred."""
+
+    text: str
+    blurred: bool = False
+
+
+def damaged(text: str, level: str, seed: int) -> list[Cluster]:
+    """The clusters of a text after damage; the clusters that a lighter level hits, a heavier one hits too.
+
+    >>> "".join(cluster.text for cluster in damaged("open", "none", 1))
+    'open'
+    """
+    share = DAMAGE[level]
+    chance = random.Random(f"damage {seed}")
+    clusters = [Cluster(text) for text in grapheme_clusters(text)]
+    draws = [(chance.random(), chance.choice(("drop", "swap", "blur"))) for _ in clusters]
+    result: list[Cluster] = []
+    position = 0
+    while position < len(clusters):
+        cluster, (draw, kind) = clusters[position], draws[position]
+        following = clusters[position + 1] if position + 1 < len(clusters) else None
+        hit = draw < share and not cluster.text.isspace()
+        if hit and kind == "swap" and following is not None and not following.text.isspace() and following != cluster:
+            result += [following, cluster]
+            position += 2
+            continue
+        if not hit:
+            result.append(cluster)
+        elif kind != "drop":
+            # A swap that has no partner still damages: a level must not be weaker for short words.
+            result.append(Cluster(cluster.text, blurred=True))
+        position += 1
+    return result
+
+
+class Glyph:
+    """The typesetter, with the interface of a model."""
+
+    name = "glyph"
+    device = "cpu"
+
+    def __init__(self, settings: GlyphSettings, workers: int = 2) -> None:
+        if not features.check("raqm"):
+            raise InputError(
+                "Pillow lacks raqm, without which Arabic and Devanagari are set wrongly. Install its wheel: pip install -U pillow"
+            )
+        self.settings = settings
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="glyph")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """``render_text`` beside the least a row must have."""
+        return tuple(column for column in CONFIGS["lingt2i_text"].columns if column.name in ("render_text", "render_layout"))
+
+    def record(self) -> dict[str, Any]:
+        """Settings, version, and the fonts by name and size, since another font file sets other pixels."""
+        return {"model": self.name, "version": VERSION, **asdict(self.settings), "damage_share": DAMAGE[self.settings.damage]}
+
+    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Raise InputError before a run when a script's font is not there."""
+        fonts.check({LANGUAGES[row["language"]].script for row in rows})
+
+    def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Image.Image]:
+        """One typeset picture a row. Raises ValueError when a text has a character that no font of its script has."""
+        return list(self._pool.map(self._draw, rows, seeds))
+
+    def _draw(self, row: Mapping[str, Any], seed: int) -> Image.Image:
+        language = LANGUAGES[row["language"]]
+        surface = _sign if self.settings.background == "sign" else _paper
+        picture, panel, ink = surface(self.settings.size, _box(row.get("render_layout")), seed)
+        clusters = damaged(row["render_text"], self.settings.damage, seed)
+        face = fonts.face_for(row["render_text"], language.script)
+        _typeset(picture, panel, ink, clusters, face, language.code, language.direction)
+        return picture
+
+
+def _box(layout: str | None) -> Box:
+    """The smallest upright box around all corner points of a layout, in pixels of the 1024 canvas."""
+    if not layout:
+        return DEFAULT_BOX
+    corners = [point for line in json.loads(layout) for point in line[0]]
+    xs, ys = zip(*corners, strict=True)
+    return float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))
+
+
+# Backgrounds
+
+Box: TypeAlias = tuple[float, float, float, float]
+Panel: TypeAlias = tuple[int, int, int, int]
+Colour: TypeAlias = tuple[int, int, int]
+
+
+def _paper(size: int, box: Box, seed: int) -> tuple[Image.Image, Panel, Colour]:
+    """Seeded tinted paper under light that falls off from one corner: the picture, the text's panel, and a dark ink."""
+    chance = np.random.default_rng(seed)
+    hue = chance.random()
+    paper = _colour(hue, float(chance.uniform(0.02, 0.14)), float(chance.uniform(0.93, 0.99)))
+    ink = _colour(float(chance.random()), 0.6, float(chance.uniform(0.05, 0.25)))
+    small = size // 8
+    light = np.linspace(1.0, 0.9, small)[:, None] * np.linspace(1.0, 0.96, small)[None, :]
+    pixels = np.clip(np.array(paper) * light[:, :, None] + chance.normal(0.0, 1.0, (small, small, 1)), 0, 255).astype(np.uint8)
+    picture = Image.fromarray(pixels).resize((size, size), Image.Resampling.BILINEAR)
+    return picture, _panel(size, box), ink
+
+
+def _panel(size: int, box: Box) -> Panel:
+    left, top, right, bottom = (round(side * size / CANVAS) for side in box)
+    return left, top, right, bottom
+
+
+def _sign(size: int, box: Box, seed: int) -> tuple[Image.Image, Panel, Colour]:
+    """A seeded surface with a panel where the text goes: the picture, the panel, and an ink of high contrast to it."""
+    chance = np.random.default_rng(seed)
+    hue = chance.random()
+    dark = chance.random() < 0.35
+    around = _colour(hue + 0.08, 0.35, float(chance.uniform(0.35, 0.75)))
+    face = _colour(hue, float(chance.uniform(0.05, 0.35)), 0.16 if dark else float(chance.uniform(0.9, 0.98)))
+    ink = _colour(hue + 0.5, 0.12, 0.97) if dark else _colour(hue + 0.5, 0.6, 0.13)
+    # Light falls off from one corner; boards change brightness from one stripe to the next. Drawn small, since nothing in it is sharp.
+    small = max(64, size // 8)
+    ramp = np.linspace(0.82, 1.12, small)[:, None] * np.linspace(0.95, 1.05, small)[None, :]
+    if chance.random() < 0.5:
+        ramp = ramp * chance.uniform(0.86, 1.06, 12).repeat(small // 12 + 1)[:small, None]
+    surface = np.clip(np.array(around) * ramp[:, :, None] + chance.normal(0.0, 3.0, (small, small, 1)), 0, 255).astype(np.uint8)
+    picture = Image.fromarray(surface).resize((size, size), Image.Resampling.BILINEAR)
+    panel = _panel(size, box)
+    draw = ImageDraw.Draw(picture)
+    radius = round(size * float(chance.uniform(0.0, 0.03)))
+    shadow = max(1, size // 128)
+    draw.rounded_rectangle((panel[0] + shadow, panel[1] + shadow, panel[2] + shadow, panel[3] + shadow), radius, fill=_shade(around, 0.55))
+    draw.rounded_rectangle(panel, radius, fill=face, outline=_shade(face, 0.6 if not dark else 1.8), width=max(1, size // 256))
+    return picture, panel, ink
+
+
+def _colour(hue: float, saturation: float, value: float) -> Colour:
+    red, green, blue = colorsys.hsv_to_rgb(hue % 1.0, saturation, value)
+    return round(red * 255), round(green * 255), round(blue * 255)
+
+
+def _shade(colour: Colour, factor: float) -> Colour:
+    red, green, blue = (min(255, round(channel * factor)) for channel in colour)
+    return red, green, blue
+
+
+# Typesetting
+
+
+@lru_cache(maxsize=512)
+def _font(path: Path, index: int, size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(str(path), size, index=index, layout_engine=ImageFont.Layout.RAQM)
+
+
+def _step(font: ImageFont.FreeTypeFont) -> float:
+    """From one line's middle to the next, in pixels: the font's own line height, so that no two lines touch."""
+    return float(sum(font.getmetrics()))
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Clusters between two places where Unicode allows a line break (UAX #14), and their width at the reference size, end blanks aside."""
+
+    clusters: tuple[Cluster, ...]
+    width: float
+    inked: float
+
+
+REFERENCE_SIZE = 100
+"""The font size, in pixels, at which widths are measured; they grow in proportion, but for hinting, which the margin covers."""
+
+
+def _units(clusters: Sequence[Cluster], face: tuple[Path, int]) -> list[Unit]:
+    font = _font(*face, REFERENCE_SIZE)
+    units = []
+    queue = list(clusters)
+    for text in line_break_units(_string(clusters)):
+        taken: list[Cluster] = []
+        while sum(len(cluster.text) for cluster in taken) < len(text):
+            taken.append(queue.pop(0))
+        units.append(Unit(tuple(taken), font.getlength(text), font.getlength(text.rstrip())))
+    return units
+
+
+def _lines(units: Sequence[Unit], width: float) -> list[list[Cluster]] | None:
+    """Units in lines no wider than ``width`` (at the reference size); None when a unit alone is wider."""
+    lines: list[list[Cluster]] = []
+    used = width
+    for unit in units:
+        if unit.inked > width:
+            return None
+        if not lines or used + unit.inked > width:
+            lines.append([])
+            used = 0.0
+        lines[-1] += unit.clusters
+        used += unit.width
+    return [_stripped(line) for line in lines]
+
+
+def _string(clusters: Sequence[Cluster]) -> str:
+    return "".join(cluster.text for cluster in clusters)
+
+
+def _stripped(line: list[Cluster]) -> list[Cluster]:
+    while line and line[-1].text.isspace():
+        line.pop()
+    return line
+
+
+@cache
+def _sizes(height: int) -> tuple[int, ...]:
+    """Font sizes to try, largest first, about 6% apart."""
+    largest, smallest = int(height * 0.5), 10
+    steps = max(1, math.ceil(math.log(largest / smallest) / math.log(1.06)))
+    return tuple(sorted({round(largest / 1.06**step) for step in range(steps + 1)}, reverse=True))
+
+
+def _typeset(
+    picture: Image.Image,
+    panel: Panel,
+    ink: Colour,
+    clusters: Sequence[Cluster],
+    face: tuple[Path, int],
+    language: str,
+    direction: Literal["ltr", "rtl"],
+) -> None:
+    """Set the clusters in the largest size that fits the panel, centred, then blur those that are to be blurred."""
+    width, height = panel[2] - panel[0], panel[3] - panel[1]
+    room = width * (1 - 2 * PADDING), height * (1 - 2 * PADDING)
+    sizes = _sizes(min(height, width // 2))
+
+    units = _units(clusters, face)
+
+    def fits(size: int) -> list[list[Cluster]] | None:
+        lines = _lines(units, 0.98 * room[0] * REFERENCE_SIZE / size)
+        return lines if lines is not None and len(lines) * _step(_font(*face, size)) <= room[1] else None
+
+    # Whether a size fits falls with the size, so that the largest one is found by bisection.
+    chosen = bisect.bisect_left(sizes, True, key=lambda size: fits(size) is not None)
+    if chosen == len(sizes):
+        raise ValueError(f"the text of {len(clusters)} characters does not fit its box of {width} × {height} pixels")
+    size = sizes[chosen]
+    font, lines = _font(*face, size), fits(size) or []
+    draw = ImageDraw.Draw(picture)
+    step = _step(font)
+    top = panel[1] + (height - step * len(lines)) / 2
+    for number, line in enumerate(lines):
+        text = _string(line)
+        length = font.getlength(text, direction=direction, language=language)
+        left = panel[0] + (width - length) / 2
+        middle = top + step * (number + 0.5)
+        draw.text((left, middle), text, fill=ink, font=font, anchor="lm", direction=direction, language=language)
+        _blur(picture, line, font, left, middle, length, direction, language)
+
+
+def _blur(
+    picture: Image.Image,
+    line: Sequence[Cluster],
+    font: ImageFont.FreeTypeFont,
+    left: float,
+    middle: float,
+    length: float,
+    direction: Literal["ltr", "rtl"],
+    language: str,
+) -> None:
+    for position, cluster in enumerate(line):
+        if not cluster.blurred:
+            continue
+        start = font.getlength(_string(line[:position]), direction=direction, language=language)
+        end = font.getlength(_string(line[: position + 1]), direction=direction, language=language)
+        if direction == "rtl":
+            start, end = length - end, length - start
+        half = font.size * 0.75
+        area = (
+            max(0, round(left + start)),
+            max(0, round(middle - half)),
+            min(picture.width, round(left + end) + 1),
+            min(picture.height, round(middle + half)),
+        )
+        if area[2] > area[0] and area[3] > area[1]:
+            picture.paste(picture.crop(area).filter(ImageFilter.GaussianBlur(font.size * 0.35)), area)

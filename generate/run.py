@@ -1,0 +1,276 @@
+"""A run: the folder (any fsspec URL) in which images, observations and scores of one model over one set of prompts come together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from cards.result import ResultCard, result_card
+from dataset_builder.errors import InputError
+from dataset_builder.storage import Folder
+from generate.parts import Parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datasets import Features
+
+PACKAGES = (
+    "t2i-parity", "datasets", "evaluate", "pyarrow", "numpy", "scipy", "pillow", "tesserocr", "alt-profanity-check",
+    "scikit-learn", "rapidfuzz", "mistral-common", "torch", "diffusers", "transformers", "accelerate",
+)  # fmt: skip
+"""The packages whose versions a run records, when they are installed."""
+
+PROMPT_COLUMNS = (
+    "prompt_id", "pair_id", "prompt", "language", "variety", "script", "subset", "dimension", "render_text", "render_layout",
+    "label", "category", "country", "noun", "source", "source_id", "license", "text_sha256",
+)  # fmt: skip
+"""The prompt columns that every image row carries, so that no later stage needs the prompts again."""
+
+
+def fingerprint(record: Mapping[str, Any]) -> str:
+    """SHA-256, in hex, of a record's canonical JSON.
+
+    >>> fingerprint({"b": 1, "a": 2}) == fingerprint({"a": 2, "b": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(record, sort_keys=True, ensure_ascii=False).encode("utf-8")).hexdigest()
+
+
+def image_id(prompt_id: str, text_sha256: str, model: str, guardrail: str | None, seed_index: int) -> str:
+    """The id of an image: the first 16 hex digits of SHA-256 over all that decides it (``model`` is the model's fingerprint).
+
+    >>> len(image_id("p", "t", "m", None, 0))
+    16
+    """
+    return hashlib.sha256(json.dumps([prompt_id, text_sha256, model, guardrail, seed_index]).encode("utf-8")).hexdigest()[:16]
+
+
+def seed_of(base: int, pair_id: str, index: int) -> int:
+    """The seed of a row's noise, in [0, 2³²): from the pair, so that all languages and varieties of one meaning share it.
+
+    >>> seed_of(42, "a", 0) == seed_of(42, "a", 0), seed_of(42, "a", 0) == seed_of(42, "a", 1)
+    (True, False)
+    """
+    return int.from_bytes(hashlib.sha256(json.dumps([base, pair_id, index]).encode("utf-8")).digest()[:4], "big")
+
+
+class Run:
+    """One run folder and its record (``run.json``)."""
+
+    def __init__(self, url: str, record: dict[str, Any]) -> None:
+        self.folder = Folder(url)
+        self.url = url
+        self.record = record
+
+    @classmethod
+    def open(cls, url: str) -> Run:
+        """An existing run. Raises InputError when there is none."""
+        folder = Folder(url)
+        if not folder.exists("run.json"):
+            raise InputError(f"{url} is not a run: it holds no run.json. A run is what t2i-parity generate or audit-filter wrote")
+        try:
+            record = json.loads(folder.read("run.json"))
+        except ValueError as error:
+            raise InputError(
+                f"{folder.path('run.json')} is not valid JSON ({error}). Restore the file, or generate into another folder"
+            ) from error
+        return cls(url, record)
+
+    @classmethod
+    def start(cls, url: str, kind: str, *, identity: Mapping[str, Any], details: Mapping[str, Any]) -> Run:
+        """Begin a run, or go on with one that has the same ``identity`` (what decides its content).
+
+        Raises InputError, naming each differing setting, when the folder holds another run, or files that are none.
+        """
+        folder = Folder(url)
+        identity = json.loads(json.dumps(dict(identity)))
+        if folder.exists("run.json"):
+            run = cls.open(url)
+            differing = _differences(run.record.get("identity", {}), identity)
+            if run.record.get("kind") != kind or differing:
+                raise InputError(
+                    f"{url} holds a run by other settings ({'; '.join(differing) or run.record.get('kind')}). "
+                    "Give another --out, or the settings that the run began with"
+                )
+            run.record.update(details)
+            run.record["resumed"] = [*run.record.get("resumed", []), _now()]
+        else:
+            if any(not name.startswith(".") for name in folder.names()):
+                raise InputError(f"{url} is not empty and holds no run.json; --out expects a new folder, or one with a run to go on with")
+            run = cls(url, {"kind": kind, "identity": identity, "started": _now(), **details})
+        run.record["packages"] = versions()
+        run.record["python"] = platform.python_version()
+        run.write_record()
+        return run
+
+    def write_record(self) -> None:
+        """Write run.json."""
+        self.folder.write(json.dumps(self.record, indent=2, ensure_ascii=False).encode("utf-8") + b"\n", "run.json")
+
+    @property
+    def name(self) -> str:
+        """What the run is called in tables: its folder's name."""
+        return PurePosixPath(self.folder.root).name
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for writing. The lock is the operating system's, so a crash does not leave it stuck.
+
+        Raises InputError when another process holds it. A remote folder is not locked: object stores have no locks.
+        """
+        if not self.folder.local:
+            yield
+            return
+        lock = FileLock(Path(self.folder.root) / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise InputError(f"another process is writing into {self.url}; wait for it to end, or give another --out") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    # The tables
+
+    def images(self) -> Parts:
+        """The image rows."""
+        return Parts(self.folder, "images", key="image_id", schema=image_features().arrow_schema)
+
+    def prompts(self) -> Parts:
+        """The prompts of an audit, which has no images."""
+        return Parts(self.folder, "prompts", key="prompt_id", part_rows=100_000, row_group_rows=10_000)
+
+    def observations(self, judge: str) -> Parts:
+        """One judge's observations. Raises InputError when the name could leave the folder."""
+        if not judge or not all(letter.isalnum() or letter in "-_." for letter in judge) or judge.startswith("."):
+            raise InputError(f"{judge!r} is no name of a judge: letters, digits, '-', '_' and '.' only")
+        key = "image_id" if self.record["kind"] == "generation" else "prompt_id"
+        return Parts(self.folder, f"observations/{judge}", key=key, part_rows=20_000, row_group_rows=10_000)
+
+    def scored(self) -> Parts:
+        """Rows joined with observations and row scores."""
+        return Parts(self.folder, "scored", key="row_id", row_group_rows=10_000)
+
+    def judges(self) -> list[str]:
+        """The judges that have observed something, sorted."""
+        return [name for name in self.folder.names("observations") if self.observations(name).files()]
+
+    # Scores
+
+    def scores(self) -> list[dict[str, Any]]:
+        """What scores.json holds, [] before the first scoring."""
+        return json.loads(self.folder.read("scores.json")) if self.folder.exists("scores.json") else []
+
+    def write_scores(self, scores: Sequence[Mapping[str, Any]]) -> None:
+        """Write scores.json, one score a line so that two versions can be compared by eye."""
+        lines = ",\n ".join(json.dumps(score, ensure_ascii=False, allow_nan=False) for score in scores)
+        self.folder.write(f"[{lines}]\n".encode(), "scores.json")
+
+    def write_card(self) -> None:
+        """Write README.md: the front matter by which ``load_dataset`` opens the run, and the scores as a table."""
+        tables = [("images", self.images()), ("prompts", self.prompts()), ("scored", self.scored())]
+        tables[2:2] = [(judge, self.observations(judge)) for judge in self.judges()]
+        present = [(name, parts) for name, parts in tables if parts.files()]
+        card = ResultCard(
+            title=self.name,
+            record=self.record,
+            configs=[(name, f"{parts.name}/part-*.parquet") for name, parts in present],
+            scores=self.scores(),
+        )
+        self.folder.write(result_card(card).encode("utf-8"), "README.md")
+
+
+def image_features() -> Features:
+    """The ``datasets`` features of an image row."""
+    from datasets import Features, Image, Value
+
+    return Features(
+        {
+            "image_id": Value("string"),
+            **{name: Value("string") for name in PROMPT_COLUMNS},
+            "image": Image(),
+            "seed_index": Value("int32"),
+            "seed": Value("int64"),
+            "width": Value("int32"),
+            "height": Value("int32"),
+            "batch_size": Value("int32"),
+            "status": Value("string"),
+            "reason": Value("string"),
+        }
+    )
+
+
+def versions() -> dict[str, str]:
+    """The installed versions of the packages that can change a result."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def select_rows(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    languages: Iterable[str] = (),
+    limit: int | None = None,
+) -> list[Mapping[str, Any]]:
+    """Rows of the given languages, at most ``limit``, spread evenly over languages and varieties, in the table's order.
+
+    With a limit whole pairs are taken first: the k-th meaning in every language before the (k+1)-th in any.
+    Raises InputError for a language that the rows do not have.
+    """
+    wanted = list(languages)
+    present = list(dict.fromkeys(row["language"] for row in rows))
+    for code in wanted:
+        if code not in present:
+            raise InputError(f"unknown language {code!r}: these prompts are in {', '.join(present)}")
+    chosen = [row for row in rows if not wanted or row["language"] in wanted]
+    if limit is None or limit >= len(chosen):
+        return chosen
+    if limit < 1:
+        raise InputError(f"--limit expects a number of rows from 1 on, got {limit}")
+    rank: dict[tuple[Any, ...], int] = {}
+    ranked = []
+    for position, row in enumerate(chosen):
+        cell = (row["language"], row.get("variety"), row.get("label"), row.get("country"))
+        ranked.append((rank.setdefault(cell, 0), position))
+        rank[cell] += 1
+    kept = sorted(position for _, position in sorted(ranked)[:limit])
+    return [chosen[position] for position in kept]
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The prompt columns of a table as rows; columns that it lacks are null."""
+    present = [name for name in PROMPT_COLUMNS if name in table.column_names]
+    missing = dict.fromkeys(name for name in PROMPT_COLUMNS if name not in present)
+    return [{**missing, **row} for row in table.select(present).to_pylist()]
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    found = []
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            found += _differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            found.append(f"{prefix}{key}: {before!r} there, {after!r} asked")
+    return found
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
