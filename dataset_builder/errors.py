@@ -6,11 +6,22 @@ Every command of ours prints an :class:`InputError` as it is and ends with exit 
 from __future__ import annotations
 
 import importlib
+import textwrap
 from types import ModuleType
 
 
 class InputError(Exception):
     """Bad input: the message names the place (file, row, column), what was expected, what was found, and the fix."""
+
+
+def first_line(error: BaseException, width: int = 240) -> str:
+    """Kind and first line of an exception, short enough to stand inside a paragraph.
+
+    >>> first_line(ValueError("no such thing\\nand more"))
+    'ValueError: no such thing'
+    """
+    lines = str(error).strip().splitlines()
+    return textwrap.shorten(f"{type(error).__name__}: {lines[0] if lines else ''}", width, placeholder=" …")
 
 
 def require(module: str, *, package: str, extra: str) -> ModuleType:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import yaml
 
 from cards.dataset import DatasetCard, dataset_card
-from dataset_builder.errors import InputError
+from dataset_builder.errors import InputError, first_line
 from dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Column, check_table, config, text_sha256
 from dataset_builder.storage import Folder, parquet_bytes, read_parquet
 
@@ -170,7 +170,7 @@ def card_configs(folder: Path) -> list[dict[str, Any]]:
     try:
         metadata = yaml.safe_load(text[4 : text.index("\n---", 4)])
     except yaml.YAMLError as error:
-        raise InputError(f"{readme}: the front matter is not valid YAML ({str(error).splitlines()[0]})") from error
+        raise InputError(f"{readme}: the front matter is not valid YAML ({first_line(error)})") from error
     found = metadata.get("configs", []) if isinstance(metadata, dict) else []
     return [entry for entry in found if isinstance(entry, dict)]
 
@@ -214,7 +214,7 @@ def _open_hub(source: str, config_name: str | None, split: str, revision: str | 
         loaded = datasets.load_dataset(source, config_name, split=split, revision=revision)
     except (datasets.exceptions.DatasetsError, HfHubHTTPError, FileNotFoundError, ValueError, OSError) as error:
         raise InputError(
-            f"{source!r} is neither a folder nor a dataset that the hub gave ({type(error).__name__}: {str(error).splitlines()[0]}). "
+            f"{source!r} is neither a folder nor a dataset that the hub gave ({first_line(error)}). "
             "Give the path of a built folder, or a hub id you can reach (hf auth login for a gated one)"
         ) from error
     return loaded.with_format("arrow")[:]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
-from dataset_builder.errors import InputError
+from dataset_builder.errors import InputError, first_line
 
 
 class Folder:
@@ -94,6 +94,6 @@ def read_parquet(folder: Folder, path: str, columns: Sequence[str] | None = None
 def torn(path: str, error: Exception) -> InputError:
     """What is said of a parquet file that cannot be read."""
     return InputError(
-        f"{path} is not a readable parquet file ({str(error).splitlines()[0]}). Move it away and run the command that wrote it again: "
+        f"{path} is not a readable parquet file ({first_line(error)}). Move it away and run the command that wrote it again: "
         "its rows are made anew, every other file stays as it is"
     )

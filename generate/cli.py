@@ -57,11 +57,15 @@ def generate(
     rows = select_rows(rows_of(opened.table), languages=_codes(languages), limit=limit)
     generator = load(model, options)
     generator.check(rows)
+    cut = generator.truncated(rows)
+    for part, languages_cut in cut.items():
+        counts = ", ".join(f"{code} {number}" for code, number in languages_cut.items())
+        _console().print(f"{part} sees only the beginning of some prompts: {counts}", markup=False, style="yellow", soft_wrap=True)
     run = Run.start(
         out,
         "generation",
         identity={"model": generator.record(), "guardrail": None, "seed": seed, "prompts": opened.origin},
-        details={"device": generator.device, "compile": None, "arguments": _arguments(ctx)},
+        details={"device": generator.device, "compile": None, "truncated": cut, "arguments": _arguments(ctx)},
     )
     with run.locked():
         plan = images.planned(rows, generator, seed=seed, images_per_prompt=images_per_prompt)

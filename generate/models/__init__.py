@@ -33,6 +33,9 @@ class TextToImageModel(Protocol):
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Raise InputError, before anything is generated, when something that these rows need is not there."""
 
+    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+        """How many prompts the model sees only the beginning of: per part that cuts them, and per language."""
+
     def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Sequence[Image.Image | Failure]:
         """One image a row, from the row's seed alone (the place in the batch must not matter), or why there is none."""
 

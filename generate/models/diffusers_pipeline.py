@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Annotated, Any, Literal
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.errors import InputError, require
+from dataset_builder.errors import InputError, first_line, require
 from dataset_builder.schema import Column
 from generate.engine.local import Failure
 
@@ -39,8 +41,14 @@ class DiffusersPipeline:
     columns: tuple[Column, ...] = ()
 
     def __init__(self, source: str, settings: PipelineSettings) -> None:
+        warnings.filterwarnings("ignore", category=FutureWarning, module="torch")
         torch = require("torch", package="torch", extra="generate")
         diffusers = require("diffusers", package="diffusers", extra="generate")
+        transformers = require("transformers", package="transformers", extra="generate")
+        # Their bars and their repeated lines on truncation would drown ours; what is truncated is counted by this class.
+        for library in (diffusers.utils.logging, transformers.utils.logging):
+            library.set_verbosity_error()
+            library.disable_progress_bar()
         self.settings = settings
         folder, self._identity = _locate(source, settings.revision, diffusers)
         self.name = self._identity["model"]
@@ -51,7 +59,7 @@ class DiffusersPipeline:
             pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, dtype=getattr(torch, dtype))
         except (OSError, ValueError, KeyError, ImportError, AttributeError) as error:
             raise InputError(
-                f"{source} did not load as a text-to-image pipeline ({type(error).__name__}: {str(error).splitlines()[0]}). "
+                f"{source} did not load as a text-to-image pipeline ({first_line(error)}). "
                 "Give the hub id or folder of one that AutoPipelineForText2Image knows, with all its files"
             ) from error
         self._pipeline = pipeline.to(self.device)
@@ -76,6 +84,21 @@ class DiffusersPipeline:
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Nothing more to check: a pipeline takes any text."""
+
+    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+        """Per tokenizer of the pipeline and language: how many prompts are longer than it takes, so that their ends are not seen.
+
+        A language whose prompts are cut more often is not asked the same as the others; only tokenizers that cut are named.
+        """
+        found: dict[str, dict[str, int]] = {}
+        for name, part in self._pipeline.components.items():
+            if not name.startswith("tokenizer") or getattr(part, "model_max_length", 10**9) > 10**6:
+                continue
+            lengths = [len(ids) for ids in part([row["prompt"] for row in rows], truncation=False).input_ids]
+            cut = Counter(row["language"] for row, length in zip(rows, lengths, strict=True) if length > part.model_max_length)
+            if cut:
+                found[f"{name} ({part.model_max_length} tokens)"] = dict(cut)
+        return found
 
     def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Image.Image | Failure]:
         """One image a row; what the pipeline's own safety checker blacks out is a refusal, not an image."""
@@ -120,7 +143,7 @@ def _locate(source: str, revision: str | None, diffusers: Any) -> tuple[str, dic
         found = Path(diffusers.DiffusionPipeline.download(source, revision=revision))
     except Exception as error:  # the client raises many kinds, all of which mean: not to be had
         raise InputError(
-            f"{source!r} is neither a folder nor a pipeline that the hub gave ({type(error).__name__}: {str(error).splitlines()[0]}). "
+            f"{source!r} is neither a folder nor a pipeline that the hub gave ({first_line(error)}). "
             "Give the path of a saved pipeline, or a hub id you can reach (hf auth login for a gated one)"
         ) from error
     return str(found), {"model": source, "revision": found.name}

@@ -115,6 +115,10 @@ class Glyph:
         """Raise InputError before a run when a script's font is not there."""
         fonts.check({LANGUAGES[row["language"]].script for row in rows})
 
+    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+        """Nothing is cut: the text is set in a size in which all of it fits."""
+        return {}
+
     def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Image.Image]:
         """One typeset picture a row. Raises ValueError when a text has a character that no font of its script has."""
         return list(self._pool.map(self._draw, rows, seeds))

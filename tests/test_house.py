@@ -1,0 +1,65 @@
+"""The rooms: who may import whom, what stays light, and what no file may hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT = {
+    "metrics": set(),
+    "cards": set(),
+    "dataset_builder": {"cards"},
+    "generate": {"dataset_builder", "metrics", "cards"},
+    "validation": {"dataset_builder", "metrics"},
+}
+
+
+def _sources() -> list[Path]:
+    return [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py")) if not path.is_symlink()]
+
+
+@pytest.mark.parametrize("path", _sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_imports_upward(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+        for name in names:
+            other = name.split(".")[0]
+            assert other not in MAY_IMPORT or other == package or other in MAY_IMPORT[package], f"{path.name} imports {name}"
+
+
+def test_core_commands_import_no_torch() -> None:
+    code = (
+        "import sys; import dataset_builder.cli, dataset_builder.repository, dataset_builder.starter, generate.cli, generate.run, "
+        "generate.score, generate.report, generate.observe, generate.models.glyph, generate.judges.tesseract, "
+        "generate.filters.profanity_check; dataset_builder.starter.tables(); "
+        "print([name for name in ('torch', 'diffusers', 'transformers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_missing_extra_names_the_pip_command() -> None:
+    from dataset_builder.errors import InputError, require
+
+    with pytest.raises(InputError, match=re.escape("pip install 't2i-parity[generate]'")):
+        require("no_such_module_anywhere", package="diffusers", extra="generate")
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    forbidden = re.compile(r"(?<![\w.])(/work/|/root/|/home/\w+|/tmp/\w)|pypi\.org|files\.pythonhosted|deb\.debian\.org")
+    for name in filter(None, tracked):
+        path = ROOT / name
+        if path.is_symlink() or not path.is_file() or name == "tests/test_house.py":
+            continue
+        found = forbidden.search(path.read_text(encoding="utf-8", errors="ignore"))
+        assert found is None, f"{name}: {found.group(0)}"
