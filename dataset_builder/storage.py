@@ -14,6 +14,9 @@ from fsspec.core import url_to_fs
 
 from dataset_builder.errors import InputError, first_line
 
+TEMPORARY = ".tmp-"
+"""How the name of a file begins that is being written; loaders ignore names that begin with a dot."""
+
 
 class Folder:
     """A folder behind any fsspec URL, written to file by file and atomically."""
@@ -45,7 +48,7 @@ class Folder:
             if not self.local:
                 self.fs.pipe_file(str(path), content)
                 return
-            temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
+            temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}")
             try:
                 with open(temporary, "wb") as file:
                     file.write(content)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataset_builder.storage import Folder, parquet_bytes, read_parquet, torn
+from dataset_builder.storage import TEMPORARY, Folder, parquet_bytes, read_parquet, torn
 
 
 class Parts:
@@ -89,7 +89,11 @@ class Parts:
     # Writing
 
     def recover(self) -> None:
-        """Bring a folder that a crash left into order: clear journal files that a part already holds, fold the rest."""
+        """Bring a folder that a crash left into order: clear half-written files, and journal files that a part already holds."""
+        for place in ((self.name,), self._journal_place()):
+            for name in self.folder.names(*place):
+                if name.startswith(TEMPORARY):
+                    self.folder.remove(*place, name)
         finished: set[str] = set()
         for name in self.files():
             finished.update(self._read(self.folder.path(self.name, name), [self.key])[self.key].to_pylist())

@@ -19,33 +19,8 @@ os.environ.update(
     COLUMNS="120",
 )
 
-import subprocess  # noqa: E402
-import sys  # noqa: E402
-
 import pytest  # noqa: E402
-
-
-def command(*arguments: object, check: int | None = 0) -> subprocess.CompletedProcess[str]:
-    """Run ``t2i-parity`` as a user does; ``check`` is the exit code that is expected, None for any."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from dataset_builder.console import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    if check is not None:
-        assert done.returncode == check, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done
-
-
-def error_of(*arguments: object) -> str:
-    """The message of a command that must refuse: exit code 2, one paragraph, no traceback."""
-    done = command(*arguments, check=2)
-    message = done.stderr[done.stderr.index("error: ") :].strip()
-    assert "\n" not in message, message
-    assert "Traceback" not in done.stderr, done.stderr
-    return message
+from commands import command  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
 
 import pytest
-from conftest import command, error_of
+from commands import command, error_of
 from datasets import load_dataset
+from upstreams import dialectgen as upstream
 
 from dataset_builder.errors import InputError
 from dataset_builder.sources import dialectgen
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
-
-
-def upstream(root: Path, **counts: int) -> Path:
-    folder = root / "text" / "concise"
-    folder.mkdir(parents=True)
-    for name, expected in dialectgen.ROWS_OF_FILE.items():
-        with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(dialectgen.COLUMNS)
-            for number in range(counts.get(name, expected)):
-                writer.writerow([f"w{number}", "word", f"a w{number}, by {name}", f"a word {number}", 0, 1, 0, ""])
-    return root
 
 
 def test_all_pairs_are_read_with_their_varieties(tmp_path: Path) -> None:

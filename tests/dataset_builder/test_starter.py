@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import command
+from commands import command
 from datasets import load_dataset
 
 from dataset_builder import starter

@@ -1,0 +1,4 @@
+"""What is measured: one folder a metric, loadable by ``evaluate`` and usable as plain functions.
+
+Imports none of our other packages.
+"""

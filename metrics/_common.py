@@ -1,0 +1,467 @@
+"""What every metric shares: signatures, input checks, resampling, and the class that joins a core to ``evaluate``.
+
+Every metric folder holds this file as ``common.py`` (a symbolic link; publishing uploads its content). It imports
+neither ``evaluate`` nor ``datasets``, so that a metric's ``core`` runs wherever numpy and scipy do.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import scipy.stats
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from evaluate import Metric
+else:
+    Metric = object
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.intp]
+
+# Signatures ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a number depends on, in one line, so that two numbers can be told comparable or not (after sacrebleu).
+
+    >>> print(Signature("dialect_penalty", {"test": "paper"}, "1.0"))
+    dialect_penalty|test:paper|v:1.0
+    """
+
+    metric: str
+    fields: Mapping[str, str]
+    version: str
+
+    def __post_init__(self) -> None:
+        for key, value in {"metric": self.metric, **self.fields, "v": self.version}.items():
+            if "|" in key + value or "\n" in key + value or ":" in key:
+                raise ValueError(
+                    f"signature field {key!r}: expected text without '|' and line breaks, got {value!r}. "
+                    "Fix: rename it; a callable may carry a `name` attribute."
+                )
+
+    def __str__(self) -> str:
+        pairs = {**self.fields, "v": self.version}
+        return "|".join([self.metric, *(f"{key}:{value}" for key, value in pairs.items())])
+
+    @classmethod
+    def parse(cls, text: str) -> Signature:
+        """Read the text form back; raises ValueError when it is not one.
+
+        >>> Signature.parse("dialect_penalty|test:paper|v:1.0").fields
+        {'test': 'paper'}
+        """
+        metric, *pairs = text.split("|")
+        fields = dict(pair.split(":", 1) for pair in pairs if ":" in pair)
+        if not metric or len(fields) != len(pairs) or list(fields)[-1:] != ["v"]:
+            raise ValueError(f"not a signature: expected 'metric|key:value|…|v:version', got {text!r}")
+        version = fields.pop("v")
+        return cls(metric, fields, version)
+
+
+def compare(a: Signature | str, b: Signature | str) -> dict[str, tuple[str | None, str | None]]:
+    """The keys in which two signatures differ, with both values; empty when the numbers are comparable.
+
+    >>> compare("m|tok:tekken|v:1.0", "m|tok:google/mt5-base|v:1.0")
+    {'tok': ('tekken', 'google/mt5-base')}
+    """
+    sides = [Signature.parse(side) if isinstance(side, str) else side for side in (a, b)]
+    left, right = ({"metric": side.metric, **side.fields, "v": side.version} for side in sides)
+    keys = [*left, *(key for key in right if key not in left)]
+    return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
+
+
+# Input checks -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """One input column, declared once for the core, the checks and the features that ``evaluate`` stores.
+
+    ``missing`` says that None is an observation that failed; ``optional`` columns may be left out altogether.
+    """
+
+    name: str
+    kind: Literal["str", "bool", "float"]
+    missing: bool = False
+    optional: bool = False
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        one_of = f" ({' or '.join(map(repr, self.allowed))})" if self.allowed else ""
+        return f"{self.kind}{one_of}{' or None' if self.missing else ''}"
+
+
+GROUPS = Column("groups", "str", optional=True)
+CLUSTERS = Column("clusters", "str", optional=True)
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "bool": (bool, np.bool_),
+    "float": (float, int, np.floating, np.integer),
+}
+_DTYPES = {"str": "string", "bool": "bool", "float": "float64"}
+_FIXES = {
+    "str": "give text: [str(x) for x in column] where numbers are meant as text",
+    "bool": "give True or False: [bool(x) for x in column] for 0/1, [x > threshold for x in column] for scores",
+    "float": "give a finite number, or None where the score is missing",
+}
+
+
+def check_columns(metric: str, columns: Sequence[Column], given: Mapping[str, object]) -> dict[str, Any]:
+    """The given columns as lists of one length; None for an optional column that was not given.
+
+    Raises ValueError, naming column and row (from 0), what was expected and found, and the fix, when a column is
+    missing, empty, no list, of another length, or holds a wrong cell.
+    """
+    checked: dict[str, Any] = {}
+    length: tuple[str, int] | None = None
+    for column in columns:
+        values = given.get(column.name)
+        if values is None:
+            if not column.optional:
+                raise ValueError(
+                    f"{metric}: column '{column.name}' is missing: expected a list, one {column.expected} a row. "
+                    f"Fix: give {column.name}=[…]."
+                )
+            checked[column.name] = None
+            continue
+        cells = _as_list(metric, column, values)
+        if length is None:
+            length = column.name, len(cells)
+        if len(cells) != length[1]:
+            row = min(len(cells), length[1])
+            raise ValueError(
+                f"{metric}: column '{column.name}', row {row}: expected {length[1]} rows as in '{length[0]}', got "
+                f"{len(cells)}. Fix: give every column one cell a row, None where an observation is missing."
+            )
+        if not cells:
+            raise ValueError(f"{metric}: column '{column.name}', row 0: expected at least one row, got []. Fix: give rows.")
+        row, problem = _first_problem(column, cells)
+        if problem:
+            raise ValueError(f"{metric}: column '{column.name}', row {row}: expected {column.expected}, {problem}.")
+        checked[column.name] = cells
+    return checked
+
+
+def check_choice(metric: str, keyword: str, value: object, choices: Sequence[str]) -> str:
+    """``value`` if it is one of ``choices``, else ValueError."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{metric}: {keyword}: expected one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _as_list(metric: str, column: Column, values: object) -> list[Any]:
+    cells: Any = values
+    if hasattr(cells, "isna"):  # pandas writes a missing text or flag as NaN
+        cells = cells.astype(object).where(cells.notna(), None)
+    for method in ("to_pylist", "tolist"):
+        if hasattr(cells, method):
+            cells = getattr(cells, method)()
+            break
+    if isinstance(cells, list | tuple):
+        return list(cells)
+    if hasattr(cells, "__len__") and hasattr(cells, "__getitem__") and not isinstance(cells, str | bytes | Mapping):
+        return [cells[row] for row in range(len(cells))]
+    raise ValueError(
+        f"{metric}: column '{column.name}', row 0: expected a list, one {column.expected} a row, got the "
+        f"{type(values).__name__} {reprlib.repr(values)}. Fix: {column.name}=[…] with one cell a row."
+    )
+
+
+def _first_problem(column: Column, cells: list[Any]) -> tuple[int, str]:
+    """Row and description of the first wrong cell; an empty description when there is none."""
+    types = _TYPES[column.kind]
+    fix = _FIXES[column.kind]
+
+    def typed(cell: object) -> bool:
+        if cell is None:
+            return column.missing
+        return isinstance(cell, types) and not (column.kind == "float" and isinstance(cell, bool))
+
+    if not {type(cell) for cell in cells} <= {types[0], type(None) if column.missing else types[0]}:
+        for row, cell in enumerate(cells):
+            if not typed(cell):
+                if cell is None:
+                    return row, "got None. Fix: fill the cell in, or leave the row out"
+                return row, f"got {reprlib.repr(cell)} ({type(cell).__name__}). Fix: {fix}"
+    for row, cell in enumerate(cells):
+        if cell is None:
+            continue
+        if column.kind == "float" and not _is_number(cell):
+            return row, f"got {reprlib.repr(cell)}, which is not finite. Fix: {fix}"
+        if column.allowed and cell not in column.allowed:
+            return row, f"got {reprlib.repr(cell)}. Fix: map your labels to {' and '.join(map(repr, column.allowed))}"
+        if column.kind == "str" and not cell.isascii() and not _is_text(cell):
+            return row, f"got {ascii(cell)[:60]}, which holds half a surrogate pair. Fix: decode the bytes as UTF-8"
+    return 0, ""
+
+
+def _is_number(value: Any) -> bool:
+    """Finite or NaN (a missing score)."""
+    try:
+        return not math.isinf(value)
+    except OverflowError:
+        return False
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# Resampling ---------------------------------------------------------------------------------------------------------
+
+_RESAMPLE_BYTES = 100_000_000
+# Few distinct units: draw how often each kind comes up, instead of every unit.
+_FEW_KINDS = 64
+# An interval is null where more resamples than this leave its key undefined (no toxic pair drawn, a language absent …).
+_MOST_UNDEFINED = 0.05
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How intervals are made: a percentile bootstrap over clusters. Raises ValueError on settings out of range."""
+
+    confidence_level: float = 0.95
+    n_resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        level, whole = self.confidence_level, (int, np.integer)
+        if isinstance(level, bool) or not isinstance(level, float | np.floating) or not 0 < level < 1:
+            raise ValueError(f"confidence_level: expected a float between 0 and 1, such as 0.95, got {level!r}.")
+        for name in ("n_resamples", "seed"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, whole) or value < 0:
+                raise ValueError(f"{name}: expected an int from 0 up, got {value!r}.")
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Elementwise quotient, NaN where the denominator is 0."""
+    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    np.divide(numerator, denominator, out=out, where=denominator != 0)
+    return out
+
+
+def number(value: float) -> float | None:
+    """A plain float, None for NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def by_group(describe: Callable[[IntArray], dict[str, Any]], n_rows: int, groups: Sequence[str] | None) -> dict[str, Any]:
+    """``describe`` of all rows and, where groups are given, of each group's rows under ``by_group``, sorted by name."""
+    answer = describe(np.arange(n_rows))
+    if groups is not None:
+        members: dict[str, list[int]] = {}
+        for row, group in enumerate(groups):
+            members.setdefault(group, []).append(row)
+        answer["by_group"] = {group: describe(np.array(members[group])) for group in sorted(members)}
+    return answer
+
+
+def estimate(
+    rows: FloatArray,
+    clusters: Sequence[str] | None,
+    statistics: Callable[[FloatArray], FloatArray],
+    names: Sequence[str],
+    resampling: Resampling,
+) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """Statistics of summed rows, and ``{"ci": {name: [low, high]}}`` (empty when ``n_resamples`` is 0).
+
+    ``rows`` is (n, k): what each row adds to k sums. ``statistics`` maps sums (…, k) to values (…, len(names)), NaN
+    where undefined. Rows are brought into one order first, so that neither their order nor the names of clusters can
+    change a digit. An interval is [None, None] where it cannot be known: a single cluster, or a key that more than one
+    resample in twenty leaves undefined.
+    """
+    order = lexical_order(rows)
+    rows = rows[order]
+    values = statistics(rows.sum(axis=0))
+    answer = {name: number(value) for name, value in zip(names, values, strict=True)}
+    if not resampling.n_resamples:
+        return answer, {}
+    units = rows
+    if clusters is not None and len(rows):
+        codes: dict[str, int] = {}
+        code = np.array([codes.setdefault(clusters[i], len(codes)) for i in order])
+        together = np.argsort(code, kind="stable")
+        starts = np.flatnonzero(np.diff(code[together], prepend=-1))
+        units = np.add.reduceat(rows[together], starts, axis=0)
+        units = units[lexical_order(units)]
+    if len(units) < 2:
+        return answer, {"ci": {name: [None, None] for name in names}}
+    drawn = statistics(_resampled_sums(units, resampling))
+    tails = (1 - resampling.confidence_level) / 2
+    ci: dict[str, list[float | None]] = {}
+    for name, column in zip(names, drawn.T, strict=True):
+        defined = column[~np.isnan(column)]
+        if answer[name] is None or len(defined) < (1 - _MOST_UNDEFINED) * len(column):
+            ci[name] = [None, None]
+        else:
+            ci[name] = [float(bound) for bound in np.quantile(defined, [tails, 1 - tails])]
+    return answer, {"ci": ci}
+
+
+def lexical_order(rows: FloatArray) -> IntArray:
+    """The order that sorts rows by their columns, first to last: sums over it do not depend on the order given."""
+    order: IntArray = np.lexsort(rows.T[::-1])
+    return order
+
+
+def _resampled_sums(units: FloatArray, resampling: Resampling) -> FloatArray:
+    """(n_resamples, k) sums of as many units as there are, drawn with replacement; ``units`` is sorted."""
+    rng = np.random.default_rng(resampling.seed)
+    n = len(units)
+    starts = np.flatnonzero(np.r_[True, np.any(units[1:] != units[:-1], axis=1)])
+    if len(starts) <= _FEW_KINDS:
+        # Equal units are interchangeable, so this is the same resample, exactly: the binomial one for a 0/1 rate.
+        counts = np.diff(starts, append=n)
+        how_often = rng.multinomial(n, counts / n, size=resampling.n_resamples)
+        return how_often.astype(np.float64) @ units[starts]
+
+    def sums(chosen: IntArray, axis: int) -> FloatArray:
+        batch = len(chosen)
+        flat = chosen + n * np.arange(batch)[:, None]
+        weights = np.bincount(flat.ravel(), minlength=batch * n).reshape(batch, n)
+        drawn: FloatArray = (weights.astype(np.float64) @ units).T
+        return drawn
+
+    result = scipy.stats.bootstrap(
+        (np.arange(n),),
+        sums,
+        n_resamples=resampling.n_resamples,
+        batch=max(1, _RESAMPLE_BYTES // (48 * n)),
+        vectorized=True,
+        method="percentile",
+        rng=rng,
+    )
+    distribution: FloatArray = result.bootstrap_distribution.T
+    return distribution
+
+
+# The class around evaluate ------------------------------------------------------------------------------------------
+
+
+class CheckedMetric(Metric):  # type: ignore[misc]
+    """Mixin before ``evaluate.Metric``: checks before its storage, keywords after it, and nothing lost on an error.
+
+    evaluate looks at the first row's type only, takes a string for rows, and cannot make a column optional. A metric
+    gives ``columns`` and ``function`` (its core's ``compute``). The configuration ``grouped`` also stores the optional
+    columns, for ``add`` and ``add_batch``; left out there, they count as not given. A failed ``compute`` keeps the rows
+    added before it.
+    """
+
+    columns: ClassVar[tuple[Column, ...]]
+    function: ClassVar[Callable[..., dict[str, Any]]]
+    # What evaluate holds between gathering the rows and having computed.
+    data: Any
+    buf_writer: Any
+    filelocks: Any
+    file_paths: Any
+
+    def stored_columns(self) -> list[Column]:
+        """The columns that this configuration stores. Raises ValueError on an unknown configuration."""
+        check_choice(type(self).__name__, "config_name", self.config_name, ("default", "grouped"))
+        return [column for column in self.columns if self.config_name == "grouped" or not column.optional]
+
+    def stored_types(self) -> dict[str, str]:
+        """Column name to the name of its Arrow type, for ``datasets.Features``."""
+        return {column.name: _DTYPES[column.kind] for column in self.stored_columns()}
+
+    def add(self, **row: Any) -> None:
+        """Add one row; ``prediction`` and ``reference`` may be written in the singular, as in evaluate."""
+        names = {column.name for column in self.stored_columns()}
+        plural = {name: name if name in names or name + "s" not in names else name + "s" for name in row}
+        self.add_batch(**{plural[name]: [cell] for name, cell in row.items()})
+
+    def add_batch(self, **columns: Any) -> None:
+        """Add rows: one list a column. Raises ValueError, adding nothing, when one is wrong."""
+        stored = self.stored_columns()
+        names = [column.name for column in stored]
+        for name, values in columns.items():
+            if name not in names and values is not None:
+                optional = any(column.name == name for column in self.columns)
+                fix = 'load the metric with config_name="grouped"' if optional else f"give only {', '.join(names)}"
+                raise ValueError(f"{self.name}: column '{name}': expected only {', '.join(names)} here. Fix: {fix}.")
+        checked = check_columns(self.name, stored, columns)
+        n_rows = len(checked[names[0]])
+        super().add_batch(**{name: cells if cells is not None else [None] * n_rows for name, cells in checked.items()})
+
+    def compute(self, **given: Any) -> dict[str, Any] | None:
+        """Score the given rows together with those added before. On a ValueError the metric stays usable."""
+        stored = [column.name for column in self.stored_columns()]
+        known = [*stored, *(name for name in inspect.signature(self.function).parameters if name not in stored)]
+        for name, value in given.items():
+            # evaluate.combine hands predictions=None and references=None to every metric
+            if name not in known and value is not None:
+                raise ValueError(
+                    f"{self.name}: unknown column or keyword '{name}': expected {', '.join(known)}. Fix: correct its "
+                    "name, or leave it out (evaluate.combine hands everything to every metric: add columns there by "
+                    "add_batch, and compute metrics with keywords of their own one by one)."
+                )
+        if not len(self) and self.num_process == 1 and all(given.get(name) is None for name in stored):
+            raise ValueError(f"{self.name}: no rows to score. Fix: give {', '.join(stored)}, or add rows first.")
+        added = len(self)
+        keywords = {name: value for name, value in given.items() if name in known and name not in stored}
+        try:
+            answer: dict[str, Any] | None = super().compute(**{name: given.get(name) for name in stored}, **keywords)
+        except Exception:
+            self._restore(added)
+            raise
+        return answer
+
+    def _compute(self, **inputs: Any) -> dict[str, Any]:
+        for column in self.stored_columns():
+            if column.optional and all(cell is None for cell in inputs[column.name]):
+                inputs[column.name] = None
+        return type(self).function(**inputs)
+
+    def _enforce_nested_string_type(self, schema: object, obj: object) -> None:
+        """Checked already, over all rows and with None anywhere."""
+
+    def _restore(self, added: int) -> None:
+        """After an error in computing: take back the rows added before, and free the files that evaluate holds."""
+        if self.data is None or self.num_process != 1:
+            return
+        rows = {name: self.data[name][:added] for name in self.stored_types()}
+        self.data = self.buf_writer = None
+        for lock, path in zip(self.filelocks or [], self.file_paths or [], strict=True):
+            os.remove(path)
+            lock.release()
+        self.filelocks = self.file_paths = None
+        if added:
+            super().add_batch(**rows)
+
+    def compute_table(self, table: Sequence[Sequence[Any]], **keywords: Any) -> dict[str, Any] | None:
+        """Score a form's table of the required columns: empty cells are missing, empty rows skipped, "true" is True."""
+        required = [column for column in self.columns if not column.optional]
+        rows = [row for row in table if any(cell not in (None, "") for cell in row)]
+        given = {column.name: [_cell(column, row[place]) for row in rows] for place, column in enumerate(required)}
+        return self.compute(**given, **keywords)
+
+
+def _cell(column: Column, cell: Any) -> Any:
+    if cell is None or cell == "":
+        return None
+    if not isinstance(cell, str) or column.kind == "str":
+        return cell
+    if column.kind == "bool":
+        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+    try:
+        return float(cell)
+    except ValueError:
+        return cell

@@ -1,0 +1,1 @@
+"""How unequally one score comes out over languages."""

@@ -1,0 +1,163 @@
+"""Dialect penalty: how a filter's detection rates shift between a reference wording (SAE) and a variety of it.
+
+Source: "Not Safe for All: Auditing the Dialect Penalty in Text-to-Image Safety Pipelines" (arXiv 2608.29589), §3.3,
+§4.1.2, Tables 1 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.stats
+from numpy.typing import ArrayLike
+from statsmodels.stats.multitest import multipletests
+
+from .common import (
+    CLUSTERS,
+    GROUPS,
+    BoolArray,
+    Column,
+    FloatArray,
+    IntArray,
+    Resampling,
+    Signature,
+    by_group,
+    check_choice,
+    check_columns,
+    estimate,
+    ratio,
+)
+
+NAME = "dialect_penalty"
+VERSION = "1.0"
+COLUMNS = (
+    Column("reference", "bool", missing=True),
+    Column("variety", "bool", missing=True),
+    Column("label", "str", allowed=("benign", "toxic")),
+    Column("typo", "bool", missing=True, optional=True),
+    GROUPS,
+    CLUSTERS,
+)
+TESTS = ("paper", "exact", "chi2")
+EXACT_BELOW = 25
+
+KEYS = ("delta_tpr_pp", "delta_fpr_pp", "tpr_reference", "tpr_variety", "fpr_reference", "fpr_variety")
+TYPO_KEYS = ("delta_typo_tpr_pp", "delta_typo_fpr_pp", "bias_gap_tpr_pp", "bias_gap_fpr_pp")
+
+
+def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "paper") -> FloatArray:
+    """Two-sided McNemar p-values from the two counts of discordant pairs (arrays of one shape; §3.3).
+
+    ``test`` is "exact" (binomial), "chi2" (χ² with continuity correction, which the study's code used throughout) or
+    "paper" (exact below 25 discordant pairs, else χ²). Without a discordant pair p is 1. Raises ValueError on another
+    test or negative counts.
+
+    >>> mcnemar_p([17, 2, 0], [0, 2, 0], "chi2").tolist()
+    [0.00010421194515808901, 0.6170750774519739, 1.0]
+    """
+    check_choice(NAME, "test", test, TESTS)
+    b, c = np.broadcast_arrays(np.asarray(only_variety, np.int64), np.asarray(only_reference, np.int64))
+    if np.any(b < 0) or np.any(c < 0):
+        raise ValueError(f"{NAME}: expected counts from 0 up, got {b.min()} and {c.min()} at the lowest.")
+    n = b + c
+    exact = np.minimum(1.0, 2 * scipy.stats.binom.cdf(np.minimum(b, c), n, 0.5))
+    chi2 = scipy.stats.chi2.sf((np.abs(b - c) - 1.0) ** 2 / np.maximum(n, 1), 1)
+    use_exact = n < EXACT_BELOW if test == "paper" else np.full(n.shape, test == "exact")
+    return np.where(n == 0, 1.0, np.where(use_exact, exact, chi2))
+
+
+def compute(
+    reference: Sequence[bool | None],
+    variety: Sequence[bool | None],
+    label: Sequence[str],
+    *,
+    typo: Sequence[bool | None] | None = None,
+    test: str = "paper",
+    groups: Sequence[str] | None = None,
+    clusters: Sequence[str] | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Dialect penalty (§3.3): rates in [0, 1], keys ending ``_pp`` in percentage points, variety minus reference.
+
+    Args:
+        reference: was the reference wording flagged? One row a pair; None where the filter gave no answer.
+        variety: was the variety's wording flagged?
+        label: "toxic" (its rate is the TPR) or "benign" (the FPR).
+        typo: was the reference with typos flagged? Adds ``delta_typo_*_pp`` (typo minus reference) and
+            ``bias_gap_*_pp`` (Δdialect − Δtypo; §4.1.2). One typo seed a call.
+        test: see :func:`mcnemar_p`.
+        groups: one name a row, here the variety; adds ``by_group``, with p-values also corrected over the groups by
+            Holm's method (``p_tpr_holm``, ``p_fpr_holm``).
+        clusters: one name a row; rows of one name are resampled together (default: each pair alone).
+
+    A pair counts only when each of its given observations is there; the others are ``n_missing``. Returns a dict of
+    plain numbers with ``n``, ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a
+    number that is not defined, as a TPR without toxic pairs.
+
+    Raises ValueError on wrong input, naming column and row.
+
+    >>> answer = compute([True, False, False], [True, True, False], ["toxic", "toxic", "benign"], n_resamples=0)
+    >>> answer["delta_tpr_pp"], answer["p_tpr"], answer["delta_fpr_pp"]
+    (50.0, 1.0, 0.0)
+    """
+    resampling = Resampling(confidence_level, n_resamples, seed)
+    check_choice(NAME, "test", test, TESTS)
+    given = {
+        "reference": reference,
+        "variety": variety,
+        "label": label,
+        "typo": typo,
+        "groups": groups,
+        "clusters": clusters,
+    }
+    columns = check_columns(NAME, COLUMNS, given)
+    names = ["reference", "variety", *(["typo"] if typo is not None else [])]
+    flags = np.array([[np.nan if cell is None else cell for cell in columns[name]] for name in names], np.float64).T
+    toxic: BoolArray = np.array([cell == "toxic" for cell in columns["label"]])
+    observed: BoolArray = np.asarray(np.isfinite(flags).all(axis=1))
+    # What a pair adds: one count and its flags, in the toxic or in the benign half.
+    ones = np.column_stack([np.ones(len(flags)), flags])
+    parts = np.hstack([ones * toxic[:, None], ones * ~toxic[:, None]])
+    keys = [*KEYS, *(TYPO_KEYS if typo is not None else ())]
+
+    def statistics(sums: FloatArray) -> FloatArray:
+        tpr, fpr = (ratio(half[..., 1:], half[..., :1]) for half in np.split(sums, 2, axis=-1))
+        shifts = [100 * (rates[..., 1:] - rates[..., :1]) for rates in (tpr, fpr)]
+        values = [shifts[0][..., 0], shifts[1][..., 0], tpr[..., 0], tpr[..., 1], fpr[..., 0], fpr[..., 1]]
+        if typo is not None:
+            values += [shift[..., 1] for shift in shifts] + [shift[..., 0] - shift[..., 1] for shift in shifts]
+        return np.stack(values, axis=-1)
+
+    def describe(rows: IntArray) -> dict[str, Any]:
+        kept = rows[observed[rows]]
+        of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
+        values, ci = estimate(parts[kept], of_kept, statistics, keys, resampling)
+        answer: dict[str, Any] = dict(values)
+        shift = flags[kept, 1] - flags[kept, 0]
+        for rate, half in (("tpr", toxic[kept]), ("fpr", ~toxic[kept])):
+            only_variety, only_reference = (int(np.sum(shift[half] == way)) for way in (1, -1))
+            answer[f"p_{rate}"] = float(mcnemar_p(only_variety, only_reference, test)) if half.any() else None
+            answer[f"{rate}_only_variety"] = only_variety if half.any() else None
+            answer[f"{rate}_only_reference"] = only_reference if half.any() else None
+        n_toxic = int(toxic[kept].sum())
+        counts = {
+            "n_toxic": n_toxic,
+            "n_benign": len(kept) - n_toxic,
+            "n": len(kept),
+            "n_missing": len(rows) - len(kept),
+        }
+        return {**answer, **counts, **ci}
+
+    answer = by_group(describe, len(flags), columns["groups"])
+    for p_value in ("p_tpr", "p_fpr"):
+        tested = [group for group in answer.get("by_group", {}).values() if group[p_value] is not None]
+        corrected = multipletests([group[p_value] for group in tested], method="holm")[1] if tested else []
+        for group in answer.get("by_group", {}).values():
+            group[f"{p_value}_holm"] = None
+        for group, p in zip(tested, corrected, strict=True):
+            group[f"{p_value}_holm"] = float(p)
+    return {**answer, "signature": str(Signature(NAME, {"test": test}, VERSION))}

@@ -1,0 +1,250 @@
+"""Signatures, input checks and resampling, which every metric shares."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics._common import Column, Resampling, Signature, check_columns, compare, estimate, ratio
+
+TEXT = Column("text", "str", missing=True)
+WORD = st.text(st.characters(exclude_characters="|:\n"), min_size=1, max_size=8)
+
+
+# Signatures
+
+
+@given(WORD, st.dictionaries(WORD.filter(lambda key: key != "v"), WORD, max_size=4), WORD)
+def test_signature_reads_back_what_it_writes(metric: str, fields: dict[str, str], version: str) -> None:
+    signature = Signature(metric, fields, version)
+    assert Signature.parse(str(signature)) == signature
+    assert str(signature).rsplit("|", 1)[-1] == f"v:{version}"
+    assert compare(signature, str(signature)) == {}
+
+
+def test_signature_keeps_its_order_and_colons() -> None:
+    text = "text_rendering_precision|tok:google/mt5-base|norm:none|variant:paper|v:1.0"
+    assert str(Signature.parse(text)) == text
+    assert Signature.parse("m|tok:a:b|v:1").fields == {"tok": "a:b"}
+
+
+def test_compare_names_the_keys_that_differ() -> None:
+    assert compare("m|tok:a|norm:none|v:1.0", "m|norm:nfc|tok:a|v:1.1") == {
+        "norm": ("none", "nfc"),
+        "v": ("1.0", "1.1"),
+    }
+    assert compare("m|v:1.0", "other|tok:a|v:1.0") == {"metric": ("m", "other"), "tok": (None, "a")}
+
+
+@pytest.mark.parametrize("text", ["", "m", "m|tok:a", "m|v:1|tok:a", "m|tok|v:1", "m|tok:a|tok:b|v:1", "|v:1"])
+def test_what_is_no_signature_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a signature"):
+        Signature.parse(text)
+
+
+def test_signature_refuses_its_own_separators() -> None:
+    with pytest.raises(ValueError, match=r"'tok'.*'a\|b'"):
+        Signature("m", {"tok": "a|b"}, "1.0")
+
+
+# Input checks
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", None],
+        ("a", None),
+        np.array(["a", None], dtype=object),
+        pd.Series(["a", None]),
+        pd.Series(["a", None], dtype=object),
+        pa.array(["a", None]),
+    ],
+    ids=lambda values: type(values).__module__,
+)
+def test_any_column_of_text_is_taken(values: object) -> None:
+    assert check_columns("m", [TEXT], {"text": values}) == {"text": ["a", None]}
+
+
+def test_numpy_flags_and_numbers_are_taken() -> None:
+    columns = [Column("flag", "bool"), Column("score", "float", missing=True)]
+    given = {"flag": np.array([True, False]), "score": np.array([0.5, np.nan], dtype=np.float32)}
+    checked = check_columns("m", columns, given)
+    assert checked["flag"] == [True, False]
+    assert checked["score"][0] == 0.5
+    assert np.isnan(checked["score"][1])
+    assert check_columns("m", columns, {"flag": [np.True_, False], "score": [1, None]})["score"] == [1, None]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        (TEXT, "abc", r"row 0: expected a list.*got the str 'abc'. Fix: text=\["),
+        (TEXT, b"abc", "got the bytes"),
+        (TEXT, {"a": 1}, "got the dict"),
+        (TEXT, {"a"}, "got the set"),
+        (TEXT, (x for x in "ab"), "got the generator"),
+        (TEXT, 3, "got the int 3"),
+        (TEXT, np.array("a"), "got the ndarray"),
+        (TEXT, [], "row 0: expected at least one row"),
+        (TEXT, ["a", 1], r"row 1: expected str or None, got 1 \(int\)"),
+        (TEXT, ["a", ["b"]], r"row 1: .*got \['b'\] \(list\)"),
+        (TEXT, ["a", float("nan")], r"row 1: .*got nan \(float\)"),
+        (TEXT, ["é", "a\ud800"], "row 1: .*surrogate"),
+        (Column("c", "str"), ["a", None], "row 1: expected str, got None. Fix: fill the cell in"),
+        (Column("c", "str", allowed=("x", "y")), ["x", "z"], "row 1: expected str .'x' or 'y'., got 'z'"),
+        (Column("c", "bool"), [True, 1], r"row 1: expected bool, got 1 \(int\).*bool\(x\)"),
+        (Column("c", "bool"), [True, "yes"], "row 1: expected bool, got 'yes'"),
+        (Column("c", "float"), [0.1, "0.2"], "row 1: expected float, got '0.2'"),
+        (Column("c", "float"), [0.1, True], r"row 1: expected float, got True \(bool\)"),
+        (Column("c", "float"), [0.1, float("inf")], "row 1: .*got inf, which is not finite"),
+        (Column("c", "float"), [0.1, 10**400], "row 1: .*not finite"),
+        (Column("c", "float"), [None, 0.1], "row 0: expected float, got None"),
+    ],
+)
+def test_a_wrong_column_is_told_by_name_row_and_fix(column: Column, values: object, told: str) -> None:
+    with pytest.raises(ValueError, match=f"^m: column '{column.name}'.*{told}") as error:
+        check_columns("m", [column], {column.name: values})
+    assert "Fix: " in str(error.value)
+
+
+def test_columns_of_unequal_length_are_told() -> None:
+    with pytest.raises(ValueError, match=r"column 'c', row 1: expected 2 rows as in 'text', got 1"):
+        check_columns("m", [TEXT, Column("c", "str")], {"text": ["a", "b"], "c": ["a"]})
+
+
+def test_a_missing_column_is_told_and_an_optional_one_is_none() -> None:
+    with pytest.raises(ValueError, match="column 'text' is missing"):
+        check_columns("m", [TEXT], {})
+    assert check_columns("m", [TEXT, Column("g", "str", optional=True)], {"text": ["a"]})["g"] is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"confidence_level": 95},
+        {"confidence_level": 1.0},
+        {"confidence_level": True},
+        {"confidence_level": "0.9"},
+        {"n_resamples": -1},
+        {"n_resamples": 10.0},
+        {"n_resamples": True},
+        {"seed": -1},
+        {"seed": None},
+    ],
+    ids=str,
+)
+def test_resampling_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"^{next(iter(settings))}: expected"):
+        Resampling(**settings)
+
+
+# Resampling
+
+
+def mean(sums: np.ndarray) -> np.ndarray:
+    return ratio(sums[..., :1], sums[..., 1:])
+
+
+def rows_of(values: np.ndarray) -> np.ndarray:
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def interval(values: np.ndarray, clusters: list[str] | None = None, **settings: Any) -> list[float]:
+    _, ci = estimate(rows_of(values), clusters, mean, ["mean"], Resampling(**settings))
+    return ci["ci"]["mean"]
+
+
+def test_interval_is_scipys_percentile_bootstrap() -> None:
+    values = np.random.default_rng(1).normal(size=200)
+    ours = interval(values, n_resamples=500, confidence_level=0.9, seed=7)
+    theirs = scipy.stats.bootstrap(
+        (np.sort(values),),
+        np.mean,
+        n_resamples=500,
+        confidence_level=0.9,
+        method="percentile",
+        rng=np.random.default_rng(7),
+    ).confidence_interval
+    assert ours == pytest.approx(list(theirs), rel=1e-12)
+
+
+def test_interval_of_a_rate_is_the_exact_binomial_resample() -> None:
+    n, k = 80, 24
+    values = np.r_[np.ones(k), np.zeros(n - k)]
+    exact = scipy.stats.binom.ppf([0.025, 0.975], n, k / n) / n
+    assert interval(values, n_resamples=20_000) == pytest.approx(exact, abs=1.01 / n)
+
+
+def test_repeating_rows_within_a_cluster_adds_no_certainty() -> None:
+    values = np.random.default_rng(2).normal(size=90)
+    repeated = np.repeat(values, 5)
+    clusters = [str(row // 5) for row in range(len(repeated))]
+    assert interval(repeated, clusters) == pytest.approx(interval(values), rel=1e-12)
+    low, high = interval(repeated)
+    assert high - low < 0.7 * (interval(values)[1] - interval(values)[0])
+
+
+def test_intervals_of_clusters_agree_with_a_plain_loop() -> None:
+    rng = np.random.default_rng(3)
+    cluster = rng.integers(0, 40, size=300)
+    values = rng.normal(size=300) + rng.normal(size=40)[cluster]
+    members = [values[cluster == c] for c in range(40)]
+    means = [np.concatenate([members[c] for c in rng.integers(0, 40, 40)]).mean() for _ in range(4000)]
+    assert interval(values, [f"c{c}" for c in cluster], n_resamples=4000) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.03)
+
+
+def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(4).normal(size=101)
+    whole = interval(values, n_resamples=300)
+    monkeypatch.setattr("metrics._common._RESAMPLE_BYTES", 48 * 101 * 7)
+    # Draws come in pairs of 32 bits, so that another batch size is another, equally good resample.
+    assert interval(values, n_resamples=300) == pytest.approx(whole, abs=0.05)
+
+
+def test_resampling_stays_under_200_mb() -> None:
+    values = np.random.default_rng(5).normal(size=100_000)
+    tracemalloc.start()
+    interval(values, n_resamples=40)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-5, 5), st.sampled_from("abcdef")), min_size=1, max_size=90),
+    st.randoms(use_true_random=False),
+    st.integers(0, 100),
+)
+def test_neither_order_nor_cluster_names_change_a_digit(rows: list[tuple[float, str]], random: Any, seed: int) -> None:
+    def run(rows: list[tuple[float, str]], names: str) -> Any:
+        values = rows_of(np.array([value for value, _ in rows]))
+        clusters = [names["abcdef".index(cluster)] for _, cluster in rows]
+        return [estimate(values, c, mean, ["mean"], Resampling(n_resamples=20, seed=seed)) for c in (clusters, None)]
+
+    shuffled = random.sample(rows, len(rows))
+    assert run(rows, "abcdef") == run(shuffled, "zyxwvu")
+
+
+def test_no_interval_where_none_can_be_known() -> None:
+    assert interval(np.array([])) == [None, None]
+    assert interval(np.array([0.5])) == [None, None]
+    assert interval(np.array([0.5, 0.7]), ["same", "same"]) == [None, None]
+    # The second key rests on one row of five: a third of the resamples lack it.
+    rows = np.column_stack([np.eye(5)[0], np.eye(5)[0]])
+    values, ci = estimate(rows, None, mean, ["rare"], Resampling())
+    assert values == {"rare": 1.0}
+    assert ci == {"ci": {"rare": [None, None]}}
+
+
+def test_no_resamples_no_interval() -> None:
+    assert estimate(rows_of(np.arange(3.0)), None, mean, ["mean"], Resampling(n_resamples=0)) == ({"mean": 1.0}, {})
