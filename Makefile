@@ -67,11 +67,9 @@ demo: packages-demo $(VENV)/demo-installed
 		$(BIN)/t2i-parity generate --model glyph --set damage=$$damage --prompts $(DEMO)/prompts --config lingt2i_text --out $(DEMO)/runs/glyph-$$damage; \
 		$(BIN)/t2i-parity judge $(DEMO)/runs/glyph-$$damage --with tesseract; \
 	done
-	for config in dialect dialect_crosslingual; do \
-		$(BIN)/t2i-parity audit-filter --filter profanity-check --prompts $(DEMO)/prompts --config $$config --out $(DEMO)/runs/$$config; \
-	done
-	$(BIN)/t2i-parity score $(RUNS) $(DEMO)/runs/dialect $(DEMO)/runs/dialect_crosslingual --tokenizer tekken
-	$(BIN)/t2i-parity report $(RUNS) $(DEMO)/runs/dialect $(DEMO)/runs/dialect_crosslingual --title "T2I Parity demo" --out $(DEMO)/report.html
+	$(BIN)/t2i-parity audit-filter --filter profanity-check --prompts $(DEMO)/prompts --config dialect --out $(DEMO)/runs/dialect
+	$(BIN)/t2i-parity score $(RUNS) $(DEMO)/runs/dialect --tokenizer tekken
+	$(BIN)/t2i-parity report $(RUNS) $(DEMO)/runs/dialect --title "T2I Parity demo" --no-tables --out $(DEMO)/report.html
 	@echo
 	@echo "The report:         $(DEMO)/report.html"
 	@echo "  open it:          $(BIN)/python -m webbrowser -t $(DEMO)/report.html"

@@ -135,6 +135,13 @@ def audit_filter(
     rows = rows_of(opened.table)
     pairs_of(rows)
     loaded = load(text_filter)
+    if foreign := sorted({row["language"] for row in rows} - set(loaded.languages)):
+        _console().print(
+            f"{loaded.name} was made for {', '.join(loaded.languages)}; what it says of {', '.join(foreign)} shows little",
+            markup=False,
+            style="yellow",
+            soft_wrap=True,
+        )
     run = Run.start(out, "audit", identity={"prompts": opened.origin}, details={"arguments": _arguments(ctx)})
     with run.locked():
         if not run.prompts().files():
@@ -160,35 +167,22 @@ def score(
 
     Example: t2i-parity score runs/glyph --tokenizer tekken
     """
-    from rich.table import Table
-
+    from cards.report import console_tables
+    from generate.report import gather
     from generate.run import Run
     from generate.score import ScoreSettings
     from generate.score import score as score_run
 
     how = ScoreSettings(tokenizer, normalization, variant, confidence, resamples, seed)
-    console = _console(stderr=False)
-    for url in runs:
-        run = Run.open(url)
+    opened = [Run.open(url) for url in runs]
+    for run in opened:
         with run.locked():
-            scores = score_run(run, how)
-        table = Table(title=f"{run.name}", title_justify="left")
-        for heading in ("score", "group"):
-            table.add_column(heading)
-        for heading in ("value", f"{confidence:.0%} interval", "n", "missing"):
-            table.add_column(heading, justify="right")
-        for entry in scores:
-            if entry["metric"] in HEADLINES:
-                interval = "–" if entry["ci_low"] is None else f"{entry['ci_low']:.3f} … {entry['ci_high']:.3f}"
-                value = "–" if entry["value"] is None else f"{entry['value']:.3f}"
-                table.add_row(entry["metric"], entry["group"], value, interval, str(entry["n"]), str(entry["n_missing"]))
+            score_run(run, how)
+    console = _console(stderr=False)
+    for table in console_tables(gather(opened, title="", samples=False)):
         console.print(table)
-        for signature in dict.fromkeys(entry["signature"] for entry in scores):
-            console.print(signature, style="dim", soft_wrap=True, markup=False, highlight=False)
-
-
-HEADLINES = ("text_rendering_precision.precision", "cross_lingual_gap.std", "dialect_penalty.delta_tpr_pp", "dialect_penalty.delta_fpr_pp")
-"""What ``score`` prints; scores.json holds all."""
+    for run in opened:
+        console.print(f"{run.url}: {len(run.scores())} scores in scores.json", markup=False, soft_wrap=True, highlight=False)
 
 
 @app.command()
@@ -196,6 +190,7 @@ def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Scored runs, compared side by side.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="The page's title.")] = "T2I Parity report",
+    tables: Annotated[bool, typer.Option(help="Print the page's tables too.")] = True,
 ) -> None:
     """Write one self-contained HTML page over scored runs, and print its tables.
 
@@ -209,9 +204,10 @@ def report(
     gathered = gather([Run.open(url) for url in runs], title=title)
     Folder(str(out.parent)).write(render(gathered).encode("utf-8"), out.name)
     console = _console(stderr=False)
-    for table in console_tables(gathered):
-        console.print(table)
-    console.print(f"report: {out}", markup=False, soft_wrap=True)
+    if tables:
+        for table in console_tables(gathered):
+            console.print(table)
+    console.print(f"report: {out}", markup=False, soft_wrap=True, highlight=False)
 
 
 def _glyph_columns() -> Any:
@@ -260,7 +256,9 @@ def _strings(rows: list[dict[str, Any]]) -> Any:
 def _console(*, stderr: bool = True) -> Any:
     from rich.console import Console
 
-    return Console(stderr=stderr)
+    console = Console(stderr=stderr)
+    # A log or a pipe has no width of its own; the tables need more than the 80 columns that are assumed then.
+    return console if console.is_terminal or stderr else Console(width=120)
 
 
 def _tell(tally: Any, what: str, out: str) -> None:

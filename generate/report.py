@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -12,26 +11,29 @@ from cards.report import Audit, Gap, LanguageScores, Rendering, Report, Sample, 
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.varieties import VARIETIES
-from generate.run import Run
+from generate.run import Run, fingerprint
 from generate.score import reference_of
 
 Scores = Sequence[Mapping[str, Any]]
-SAMPLES_PER_LANGUAGE = 2
-"""Images shown a language and run: the worst read one and one drawn by lot."""
 
 
-def gather(runs: Sequence[Run], *, title: str, seed: int = 0) -> Report:
+def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
     """The report over scored runs. Raises InputError when one has no scores yet."""
+    levels = {run.record["scoring"]["confidence_level"] for run in runs if "scoring" in run.record}
+    if len(levels) > 1:
+        raise InputError(
+            f"these runs' intervals are at different levels ({', '.join(map(str, sorted(levels)))}); score them alike: --confidence 0.95"
+        )
     renderings: list[Rendering] = []
     audits: list[Audit] = []
-    samples: list[Sample] = []
+    shown: list[Sample] = []
     for run in runs:
         scores = run.scores()
         if not scores:
             raise InputError(f"{run.url} has no scores; make them first: t2i-parity score {run.url}")
         if run.record["kind"] == "generation":
             renderings += _renderings(run, scores)
-            samples += _samples(run, seed)
+            shown += _samples(run) if samples else []
         else:
             audits += _audits(run, scores)
     return Report(
@@ -39,8 +41,9 @@ def gather(runs: Sequence[Run], *, title: str, seed: int = 0) -> Report:
         created=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         renderings=renderings,
         audits=audits,
-        samples=samples,
+        samples=shown,
         notes=NOTES,
+        level=next(iter(levels), 0.95),
         records=[(run.name, json.dumps(run.record, indent=2, ensure_ascii=False)) for run in runs],
     )
 
@@ -116,6 +119,7 @@ def _gap(entries: Scores) -> Gap:
         worst=_score(by_key["worst"]),
         best_language=code("best"),
         best=_score(by_key["best"]),
+        signature=entries[0]["signature"],
     )
 
 
@@ -125,13 +129,13 @@ def _audits(run: Run, scores: Scores) -> list[Audit]:
         by_variety: dict[str, dict[str, Mapping[str, Any]]] = {}
         for entry in entries:
             by_variety.setdefault(entry["group"].split(":", 1)[1], {})[entry["metric"].split(".", 1)[1]] = entry
-        references = list(dict.fromkeys(_name(reference_of(code) or code) for code in by_variety))
+        references = list(dict.fromkeys(_short_name(reference_of(code) or code) for code in by_variety))
         audits.append(
             Audit(
                 run=run.name,
                 filter=signature.split("|filter:", 1)[1].split(",", 1)[0],
                 subset=subset,
-                reference=" and ".join(references),
+                reference=" / ".join(references),
                 signature=signature,
                 varieties=[
                     VarietyAudit(
@@ -153,6 +157,10 @@ def _name(code: str) -> str:
     return VARIETIES[code].name if code in VARIETIES else LANGUAGES[code].name
 
 
+def _short_name(code: str) -> str:
+    return code if code in VARIETIES else LANGUAGES[code].name
+
+
 def _side(keys: Mapping[str, Mapping[str, Any]], rate: str) -> Side:
     delta = keys[f"delta_{rate}_pp"]
     return Side(
@@ -169,20 +177,20 @@ def _side(keys: Mapping[str, Mapping[str, Any]], rate: str) -> Side:
     )
 
 
-def _samples(run: Run, seed: int) -> list[Sample]:
-    """Per language the worst read image and one by lot, read from the parts without loading the rest of the images."""
+def _samples(run: Run) -> list[Sample]:
+    """Per language the image of one prompt, the same in every run, and the worst read one; only their row groups are read."""
     table = run.scored().read()
     reader = next((name.removesuffix("_precision") for name in table.column_names if name.endswith("_precision")), None)
     if reader is None:
         return []
-    rows = table.select(["image_id", "language", "render_text", "status", "reason", f"{reader}_text", f"{reader}_precision"]).to_pylist()
-    chance = random.Random(seed)
+    columns = ["image_id", "prompt_id", "pair_id", "language", "render_text", "status", "reason", f"{reader}_text", f"{reader}_precision"]
+    rows = table.select(columns).to_pylist()
     chosen: dict[str, Mapping[str, Any]] = {}
     for code in dict.fromkeys(row["language"] for row in rows):
-        ours = sorted((row for row in rows if row["language"] == code), key=lambda row: row["image_id"])
-        ours.sort(key=lambda row: -1.0 if row[f"{reader}_precision"] is None else row[f"{reader}_precision"])
-        for row in [ours[0], *chance.sample(ours[1:], min(SAMPLES_PER_LANGUAGE - 1, len(ours) - 1))]:
-            chosen[row["image_id"]] = row
+        ours = [row for row in rows if row["language"] == code]
+        by_lot = min(ours, key=lambda row: fingerprint({"pair": row["pair_id"]}))
+        worst = min(ours, key=lambda row: (-1.0 if row[f"{reader}_precision"] is None else row[f"{reader}_precision"], row["image_id"]))
+        chosen.update({row["image_id"]: row for row in (by_lot, worst)})
     pictures = run.images().pick(set(chosen), ["image_id", "image"])
     return [
         Sample(

@@ -53,6 +53,8 @@ def score(run: Run, settings: ScoreSettings) -> Scores:
         raise InputError(str(error)) from error
     run.scored().replace(table)
     run.write_scores(scores)
+    run.record["scoring"] = settings.resampling
+    run.write_record()
     run.write_card()
     return scores
 
@@ -98,26 +100,42 @@ def _text_rendering(
         signature = _with_judge(answer["signature"], "reader", reader)
         for group, part in (("all", answer), *((f"language:{code}", part) for code, part in answer["by_group"].items())):
             scores += _entries("text_rendering_precision", text_rendering_precision.KEYS, subset, group, part, signature)
-        gap = cross_lingual_gap.compute(
+        scores += _gap_scores(
             [float(value) for value in rows["precision"][chosen]],
             [languages[row] for row in chosen],
-            clusters=[pairs[row] for row in chosen],
-            **settings.resampling,
+            [pairs[row] for row in chosen],
+            subset,
+            signature,
+            settings,
         )
-        of = _with_judge(gap["signature"], "of", signature)
-        for key in cross_lingual_gap.KEYS:
-            group = {"worst": f"language:{gap['worst_language']}", "best": f"language:{gap['best_language']}"}.get(key, "all")
-            scores += _entries("cross_lingual_gap", (key,), subset, group, gap, of, higher_is_better=key != "std")
-        for field in ("by_branch", "by_script"):
-            for name, value in gap[field].items():
-                scores.append(
-                    _entry("cross_lingual_gap.mean", subset, f"{field[3:]}:{name}", value, gap["n"], gap["n_missing"], (None, None), of)
-                )
     prefix = judge.replace("-", "_")
     images = images.append_column(f"{prefix}_text", pa.array(texts, pa.string()))
     for key, values in rows.items():
         images = images.append_column(f"{prefix}_{key}", pa.array(values, pa.float64(), mask=np.isnan(values)))
     return images, scores
+
+
+def _gap_scores(
+    precision: Sequence[float], languages: Sequence[str], pairs: Sequence[str], subset: str, of: str, settings: ScoreSettings
+) -> Scores:
+    """How unequal one number is over languages: mean, spread, worst and best language, and the means of branches and scripts."""
+    gap = cross_lingual_gap.compute(precision, languages, clusters=pairs, **settings.resampling)
+    signature = _with_judge(gap["signature"], "of", of)
+    scores = _entries("cross_lingual_gap", ("mean",), subset, "all", gap, signature)
+    scores += _entries("cross_lingual_gap", ("std",), subset, "all", gap, signature, higher_is_better=False)
+    for key in ("worst", "best"):
+        code = gap[f"{key}_language"]
+        seen = [value for value, language in zip(precision, languages, strict=True) if language == code]
+        missing = sum(np.isnan(value) for value in seen)
+        counted = {**gap, "n": len(seen) - missing, "n_missing": int(missing)}
+        scores += _entries("cross_lingual_gap", (key,), subset, f"language:{code}", counted, signature)
+    for field in ("branch", "script"):
+        parts = cross_lingual_gap.compute(
+            precision, languages, groups=[getattr(LANGUAGES[code], field) for code in languages], clusters=pairs, **settings.resampling
+        )
+        for name, part in parts["by_group"].items():
+            scores += _entries("cross_lingual_gap", ("mean",), subset, f"{field}:{name}", part, signature)
+    return scores
 
 
 # Filters

@@ -24,6 +24,10 @@ class TextFilter(Protocol):
     def name(self) -> str:
         """What it is called in commands and folders."""
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that it was made for (BCP-47); verdicts on others are kept, with a warning."""
+
     def signature(self) -> str:
         """Name, version and every setting that changes a verdict, in one string that is stored with each."""
 

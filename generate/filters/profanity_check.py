@@ -17,6 +17,7 @@ class ProfanityCheck:
     """The filter. Scores are probabilities in [0, 1]."""
 
     name = "profanity-check"
+    languages = ("en",)
 
     def __init__(self) -> None:
         with warnings.catch_warnings():

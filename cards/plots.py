@@ -1,0 +1,373 @@
+"""The plots of the report, as inline SVG: text stays text, and colours are CSS variables, so that a plot follows light and dark mode."""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cards.report import Audit, Rendering, Side
+
+# Colours that stand in the drawing for CSS variables; they are replaced when it is written.
+INK, MUTED, GRID, BEYOND, SURFACE = "#010101", "#020202", "#030303", "#040404", "#050505"
+SERIES = tuple(f"#06{number:02d}06" for number in range(8))
+"""One colour a run; the page declares as many variables ``--s0`` … ``--s7``."""
+_VARIABLES = {"#000000": "--ink", INK: "--ink", MUTED: "--muted", GRID: "--grid", BEYOND: "--beyond", SURFACE: "--surface"} | {
+    colour: f"--s{number}" for number, colour in enumerate(SERIES)
+}
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+"""One shape a run, so that runs are told apart without colour; beyond eight, colour and shape pair anew."""
+
+# The same shapes for the legend, which stands in HTML because a run may be called anything in any script.
+_SHAPES = {
+    "o": "M8 3a5 5 0 1 0 .01 0z",
+    "s": "M3.5 3.5h9v9h-9z",
+    "^": "M8 2.5l5.5 10.5h-11z",
+    "D": "M8 1.5l6.5 6.5-6.5 6.5-6.5-6.5z",
+    "v": "M8 13.5l5.5-10.5h-11z",
+    "P": "M6 2.5h4v3.5h3.5v4h-3.5v3.5h-4v-3.5h-3.5v-4h3.5z",
+    "X": "M5 2l3 3 3-3 3 3-3 3 3 3-3 3-3-3-3 3-3-3 3-3-3-3z",
+    "*": "M8 1l2.1 4.6 4.9.5-3.7 3.3 1.1 4.9-4.4-2.6-4.4 2.6 1.1-4.9-3.7-3.3 4.9-.5z",
+}
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
+_REFERENCE = re.compile(r"#([\w.-]+)")
+_SVG = "{http://www.w3.org/2000/svg}"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a run looks in plots and legends. A ceiling is hollow and in the colour of text."""
+
+    color: str
+    marker: str
+    hollow: bool = False
+
+    @property
+    def legend(self) -> str:
+        """The marker as a small inline SVG, for people only: the run's name stands beside it."""
+        colour = f"var({_VARIABLES[self.color]})"
+        fill = "none" if self.hollow else colour
+        return (
+            f'<svg class="key" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">'
+            f'<path d="{_SHAPES[self.marker]}" style="fill: {fill}; stroke: {colour}; stroke-width: 1.5"/></svg>'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One plot in two shapes; the page shows the one that its width has room for."""
+
+    wide: str
+    narrow: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Sizes in inches and points. ``narrow`` is drawn about as large as a phone shows it, so that its text stays readable."""
+
+    name: str
+    width: float
+    margin: float
+    text: float
+    row: float
+
+
+_SHAPES_OF_PAGE = (_Shape("wide", 10.4, 1.75, 10.5, 0.17), _Shape("narrow", 4.9, 1.1, 11.5, 0.19))
+
+
+def styles(renderings: Sequence[Rendering]) -> dict[str, Style]:
+    """The look of each run, by its name, the same in every plot, legend and table of a page."""
+    answer: dict[str, Style] = {}
+    counts = {True: 0, False: 0}
+    for rendering in renderings:
+        if rendering.run in answer:
+            continue
+        number = counts[rendering.upper_bound]
+        counts[rendering.upper_bound] += 1
+        if rendering.upper_bound:
+            answer[rendering.run] = Style(INK, MARKERS[number % 8], hollow=True)
+        else:
+            # The colours turn one further each time round, so that 64 runs look different.
+            answer[rendering.run] = Style(SERIES[(number + number // 8) % 8], MARKERS[(number + 1) % 8])
+    return answer
+
+
+def audit_marks() -> tuple[str, str]:
+    """The legend of forest plots: the mark of a difference, and of none shown."""
+    return Style(SERIES[0], "o").legend, Style(SERIES[0], "o", hollow=True).legend
+
+
+def latin(text: str, fallback: str = "?", limit: int = 40) -> str:
+    """Text for inside a plot: its Latin letters and ASCII only, since viewers of SVG differ in what they do with other scripts.
+
+    >>> latin("French"), latin("हिन्दी", "hi")
+    ('French', 'hi')
+    """
+    kept = "".join(sign for sign in text if " " <= sign <= "~" or unicodedata.name(sign, "").startswith("LATIN "))
+    kept = " ".join(kept.split())
+    if not any(sign.isalnum() for sign in kept):
+        return fallback
+    return kept if len(kept) <= limit else kept[: limit - 1] + "…"
+
+
+def precision_plot(salt: str, renderings: Sequence[Rendering], look: Mapping[str, Style], title: str, description: str) -> Plot:
+    """Languages down, precision across; one dot with its interval a run, and where the reader's ceiling is."""
+    names = {language.code: language.name for rendering in renderings for language in rendering.languages}
+
+    def draw(shape: _Shape) -> str:
+        hovers: dict[str, str] = {}
+        band = max(len(renderings) * shape.row, 0.26) + 0.2
+        top, bottom = 0.32, 0.5
+        height = band * len(names) + top + bottom
+        figure = _figure(shape.width, height)
+        across = shape.width - shape.margin - 0.22
+        axes = _axes(figure, shape, (shape.margin, bottom, across, band * len(names)))
+        axes.set_xlim(0, 1)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+        axes.tick_params(axis="x", labeltop=True)
+        axes.set_xlabel("Precision", fontsize=shape.text, color=MUTED, labelpad=4)
+        for position, (code, name) in enumerate(names.items()):
+            if position:
+                axes.axhline(position - 0.5, color=GRID, linewidth=0.8, zorder=0)
+            _label(axes, shape, (across, band), position, latin(name, latin(code)), latin(code))
+            cells = [(rendering, _score(rendering, code)) for rendering in renderings]
+            ceilings = [score.value for rendering, score in cells if rendering.upper_bound and score and score.value is not None]
+            if ceilings:
+                axes.fill_betweenx([position - 0.5, position + 0.5], max(ceilings), 1, color=BEYOND, linewidth=0, zorder=0)
+                for ceiling in ceilings:
+                    axes.vlines(ceiling, position - 0.44, position + 0.44, colors=INK, linewidth=1.3, clip_on=False)
+            for number, (rendering, score) in enumerate(cells):
+                if score is None:
+                    continue
+                y = position + (number - (len(cells) - 1) / 2) * shape.row / band
+                style = look[rendering.run]
+                if score.value is None:
+                    axes.text(0.008, y, "no score", fontsize=shape.text * 0.72, color=MUTED, va="center", clip_on=False)
+                    continue
+                name_of_point = f"p{position}-{number}"
+                interval = None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high)
+                _point(axes, name_of_point, score.value, interval, y, style.color, style.marker, hollow=style.hollow)
+                between = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+                hovers[name_of_point] = (
+                    f"{latin(name, latin(code))}, {latin(rendering.run, f'run {number + 1}')}: {score.value:.3f}{between}, n = {score.n}"
+                )
+        return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
+
+    return _both(draw)
+
+
+def forest_plot(salt: str, audit: Audit, limit: float, title: str, description: str) -> Plot:
+    """Varieties down, the shift from the reference in percentage points across; one panel a rate that any variety has.
+
+    ``limit`` is the end of the axis on both sides, one for all filters of a page so that they compare by eye.
+    """
+    panels: list[tuple[str, str, list[Side]]] = [
+        ("Detection of toxic prompts (ΔTPR)", "s", [variety.toxic for variety in audit.varieties]),
+        ("False alarms on benign prompts (ΔFPR)", "o", [variety.benign for variety in audit.varieties]),
+    ]
+    panels = [panel for panel in panels if any(side.delta_pp is not None for side in panel[2])]
+    count = len(audit.varieties)
+
+    def draw(shape: _Shape) -> str:
+        hovers: dict[str, str] = {}
+        wide = shape.name == "wide"
+        margin = 3.35 if wide else shape.margin
+        row, top, bottom, gap = 0.36, 0.62, 0.34, 0.35
+        beside = len(panels) if wide else 1
+        stacked = 1 if wide else len(panels)
+        each = (shape.width - margin - 0.25 - gap * (beside - 1)) / beside
+        panel_height = row * count
+        figure = _figure(shape.width, stacked * (panel_height + top + bottom))
+        for number, (heading, marker, sides) in enumerate(panels):
+            left = margin + (each + gap) * number * wide
+            base = bottom + (0 if wide else (len(panels) - 1 - number) * (panel_height + top + bottom))
+            axes = _axes(figure, shape, (left, base, each, panel_height))
+            axes.set_xlim(-limit, limit)
+            axes.set_ylim(count - 0.5, -0.5)
+            locator = MaxNLocator(nbins=6 if wide else 4, symmetric=True, steps=[1, 2, 5, 10])
+            ticks = [tick for tick in locator.tick_values(-limit, limit) if -limit <= tick <= limit]
+            axes.set_xticks(ticks, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in ticks])
+            axes.axvline(0, color=INK, linewidth=1, zorder=1)
+            axes.text(0, 1 + 0.36 / panel_height, heading, transform=axes.transAxes, fontsize=shape.text, weight="bold", color=INK)
+            axes.text(0, 1 + 0.12 / panel_height, "← flagged less", transform=axes.transAxes, fontsize=shape.text * 0.86, color=MUTED)
+            more = "flagged more, pp →"
+            axes.text(1, 1 + 0.12 / panel_height, more, transform=axes.transAxes, fontsize=shape.text * 0.86, color=MUTED, ha="right")
+            for position, (variety, side) in enumerate(zip(audit.varieties, sides, strict=True)):
+                code = latin(variety.code)
+                if position:
+                    axes.axhline(position - 0.5, color=GRID, linewidth=0.8, zorder=0)
+                if not wide or number == 0:
+                    name = latin(variety.name, code, 36)
+                    _label(axes, shape, (each, row), position, name if wide else code, code if wide and name != code else "")
+                if side.delta_pp is None:
+                    axes.text(0, position, " no pairs", fontsize=shape.text * 0.8, color=MUTED, va="center")
+                    continue
+                interval = None if side.ci_low_pp is None or side.ci_high_pp is None else (side.ci_low_pp, side.ci_high_pp)
+                name_of_point = f"p{number}-{position}"
+                shown = side.p_holm is not None and side.p_holm < 0.05
+                _point(axes, name_of_point, side.delta_pp, interval, position, SERIES[0], marker, hollow=not shown, size=7)
+                between = "" if interval is None else f" [{interval[0]:+.1f}, {interval[1]:+.1f}]"
+                hovers[name_of_point] = f"{code}: {side.delta_pp:+.1f} pp{between}, n = {side.n}".replace("-", "−")
+        return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
+
+    return _both(draw)
+
+
+def forest_limit(audits: Iterable[Audit]) -> float:
+    """The end of the axis that holds every interval of every audit, in percentage points."""
+    sides = [side for audit in audits for variety in audit.varieties for side in (variety.toxic, variety.benign)]
+    values = [abs(value) for side in sides for value in (side.delta_pp, side.ci_low_pp, side.ci_high_pp) if value is not None]
+    return max([1.0, *(1.08 * value for value in values)])
+
+
+# Drawing
+
+
+def _both(draw: Any) -> Plot:
+    wide, narrow = (draw(shape) for shape in _SHAPES_OF_PAGE)
+    return Plot(wide, narrow)
+
+
+def _figure(width: float, height: float) -> Figure:
+    # A Figure of its own, never pyplot, whose list of open figures is shared by the whole process.
+    figure = Figure(figsize=(width, height))
+    figure.patch.set_visible(False)
+    return figure
+
+
+def _axes(figure: Figure, shape: _Shape, inches: tuple[float, float, float, float]) -> Axes:
+    """Axes at a place given in inches: left, bottom, width, height."""
+    width, height = figure.get_size_inches()
+    axes = figure.add_axes((inches[0] / width, inches[1] / height, inches[2] / width, inches[3] / height))
+    axes.patch.set_visible(False)
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", color=GRID, linewidth=0.8)
+    axes.tick_params(axis="x", length=0, labelsize=shape.text * 0.9, labelcolor=MUTED, pad=4)
+    axes.set_yticks([])
+    for side in axes.spines.values():
+        side.set_visible(False)
+    return axes
+
+
+def _label(axes: Axes, shape: _Shape, size: tuple[float, float], position: int, name: str, code: str) -> None:
+    """The name of a row, its code muted: beside it where there is room, else beneath. ``size``: inches of a row across and down."""
+    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "ha": "right", "clip_on": False}
+    beside = shape.name == "wide"
+    axis_width, row_height = size
+    shift = 0 if beside or not code else shape.text * 0.55 / 72 / row_height
+    # The code has a column of its own, 0.55 inches wide.
+    axes.text(-(0.1 + (0.55 if beside and code else 0)) / axis_width, position - shift, name, fontsize=shape.text, color=INK, **place)
+    if code:
+        axes.text(-0.1 / axis_width, position + shift, code, fontsize=shape.text * (0.9 if beside else 0.82), color=MUTED, **place)
+
+
+def _point(
+    axes: Axes,
+    name: str,
+    value: float,
+    interval: tuple[float, float] | None,
+    y: float,
+    color: str,
+    marker: str,
+    *,
+    hollow: bool,
+    size: float = 6,
+) -> None:
+    if interval is not None:
+        axes.plot(interval, [y, y], color=color, linewidth=1.8, solid_capstyle="butt", zorder=3, clip_on=False)
+    axes.plot(
+        [value],
+        [y],
+        marker=marker,
+        markersize=size + {"*": 5.5, "P": 2.5, "X": 2.5, "^": 1.5, "v": 1.5}.get(marker, 0),
+        color=color,
+        markerfacecolor=SURFACE if hollow else color,
+        markeredgewidth=1.5 if hollow else 0.8,
+        markeredgecolor=color if hollow else SURFACE,
+        linestyle="none",
+        zorder=4,
+        gid=name,
+        clip_on=False,
+    )
+
+
+# Writing
+
+
+def _score(rendering: Rendering, code: str) -> Any:
+    return next((language.scores.get("precision") for language in rendering.languages if language.code == code), None)
+
+
+def _inline(figure: Figure, salt: str, title: str, description: str, hovers: Mapping[str, str]) -> str:
+    """The figure as an ``<svg>`` element for an HTML page; the same drawing gives the same bytes."""
+    stream = io.BytesIO()
+    # text.parse_math off: a name with two dollar signs is a name, no formula.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "text.parse_math": False}):
+        for text in figure.findobj(lambda artist: hasattr(artist, "set_parse_math")):
+            text.set_parse_math(False)  # type: ignore[attr-defined]
+        figure.savefig(stream, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    root = ElementTree.fromstring(stream.getvalue())
+    # Matplotlib's style element would apply to the whole page; the page's own CSS says the same of plots.
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{_SVG}style", f"{_SVG}metadata"):
+                parent.remove(child)
+    _rename(root, salt, hovers)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+        element.text = _trimmed(element.text)
+        element.tail = _trimmed(element.tail)
+        if _HREF in element.attrib:
+            element.set("href", element.attrib.pop(_HREF))
+        if "style" in element.attrib:
+            style = re.sub(r"font-family: [^;]*;? ?", "", element.attrib["style"])
+            element.set("style", _COLOUR.sub(lambda match: f"var({_VARIABLES[match[0]]})", style).rstrip("; "))
+        if element.get("transform", "").startswith("rotate(-0 "):
+            del element.attrib["transform"]
+        if element.tag == "path":
+            element.set("d", " ".join(element.get("d", "").split()))
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.attrib.update({"role": "img", "aria-labelledby": f"{salt}-t {salt}-d", "width": "100%", "focusable": "false"})
+    for number, (tag, words, suffix) in enumerate((("title", title, "t"), ("desc", description, "d"))):
+        element = ElementTree.Element(tag, {"id": f"{salt}-{suffix}"})
+        element.text = words
+        root.insert(number, element)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _rename(root: ElementTree.Element, salt: str, hovers: Mapping[str, str]) -> None:
+    """Hover texts in, ids out: only ids that something refers to stay, under names that are this plot's alone on the page."""
+    used: dict[str, str] = {}
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            if key in (_HREF, "clip-path"):
+                match = _REFERENCE.search(value)
+                if match:
+                    new = used.setdefault(match[1], f"{salt}-{len(used)}")
+                    element.set(key, value.replace(match[0], f"#{new}"))
+    for element in root.iter():
+        name = element.attrib.pop("id", "")
+        if name in used:
+            element.set("id", used[name])
+        if name in hovers:
+            text = ElementTree.Element("title")
+            text.text = hovers[name]
+            element.insert(0, text)
+
+
+def _trimmed(text: str | None) -> str | None:
+    return text if text and text.strip() else None

@@ -1,0 +1,590 @@
+"""The report: one self-contained page over the runs that it is handed."""
+
+from __future__ import annotations
+
+import base64
+import io
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from markupsafe import Markup
+from PIL import Image, ImageOps, features
+from rapidfuzz.distance import Levenshtein
+from uniseg.graphemecluster import grapheme_clusters
+
+from cards.environment import environment, number, p_value
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+SIGNIFICANT = 0.05
+"""A Holm p-value below this is called a difference."""
+THUMBNAIL = 360
+"""The largest width of a picture on the page, in pixels."""
+SHOWN = 400
+"""How many characters of a wanted and a read text are shown and compared; a reader may return pages of noise."""
+KEYS = {"precision": "Precision", "ned_char": "Characters", "ned_token": "Tokens", "sentence_accuracy": "Sentences"}
+"""The text-rendering scores in the order shown, with the head of their column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A value with what every printed score has. ``value`` and the interval are None when there is nothing to score."""
+
+    value: float | None
+    n: int
+    n_missing: int
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageScores:
+    """One language in one run: the text-rendering scores by key (precision, ned_char, ned_token, sentence_accuracy)."""
+
+    code: str
+    name: str
+    native_name: str
+    scores: dict[str, Score]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How unequal a run is over languages, of its precision (standard deviation is the population's)."""
+
+    mean: Score
+    std: Score
+    worst_language: str | None
+    worst: Score
+    best_language: str | None
+    best: Score
+    signature: str = ""
+    """What the mean and the spread depend on; empty when the rendering's signature says it all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """Text rendering of one run read by one reader. ``upper_bound`` marks the undamaged typesetter: its scores are the reader's ceiling."""
+
+    run: str
+    model: str
+    reader: str
+    signature: str
+    overall: dict[str, Score]
+    languages: Sequence[LanguageScores]
+    gap: Gap | None
+    upper_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One label (toxic: detection rates, benign: false-alarm rates) of one variety against its reference; None where no pair has it."""
+
+    n: int
+    reference_rate: float | None
+    variety_rate: float | None
+    delta_pp: float | None
+    ci_low_pp: float | None
+    ci_high_pp: float | None
+    only_variety: int
+    only_reference: int
+    p: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VarietyAudit:
+    """One variety under one filter."""
+
+    code: str
+    name: str
+    n: int
+    n_missing: int
+    toxic: Side
+    benign: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """One filter over one set of pairs."""
+
+    run: str
+    filter: str
+    subset: str
+    reference: str
+    signature: str
+    varieties: Sequence[VarietyAudit]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One image with what it should say and what was read. ``image`` is an encoded picture (PNG or JPEG bytes), None when there is none."""
+
+    run: str
+    image_id: str
+    language: str
+    direction: Literal["ltr", "rtl"]
+    wanted: str
+    read: str | None
+    precision: float | None
+    image: bytes | None
+    status: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that the page shows."""
+
+    title: str
+    created: str
+    renderings: Sequence[Rendering] = ()
+    audits: Sequence[Audit] = ()
+    samples: Sequence[Sample] = ()
+    notes: Sequence[str] = ()
+    level: float = 0.95
+    """The confidence level of every interval."""
+    records: Sequence[tuple[str, str]] = field(default=())
+    """(run name, its record as YAML or JSON text), shown folded."""
+
+
+# The page
+
+
+def render(report: Report) -> str:
+    """The report as one HTML page that asks for nothing outside itself and is complete without JavaScript; same input, same text."""
+    # Matplotlib takes long to import, and whoever only fills a Report does not draw.
+    from cards.plots import audit_marks, forest_limit, forest_plot, precision_plot, styles
+
+    look = styles(report.renderings)
+    signatures = _signatures(report)
+    readers = []
+    for place, reader in enumerate(dict.fromkeys(rendering.reader for rendering in report.renderings)):
+        members = [rendering for rendering in report.renderings if rendering.reader == reader]
+        names = {language.code: language for rendering in members for language in rendering.languages}
+        plot = None
+        if names:
+            plot = precision_plot(
+                f"rendering{place}",
+                members,
+                look,
+                "Text-rendering precision by language",
+                f"{len(names)} languages, {len(members)} {_plural(len(members), 'run')}, one dot with its "
+                f"{report.level:.0%} interval each, from 0 to 1. "
+                "The table below the plot holds the same numbers.",
+            )
+        readers.append(
+            {
+                "name": reader,
+                "renderings": members,
+                "languages": list(names.values()),
+                "ceiling": any(rendering.upper_bound for rendering in members),
+                "keys": _keys(members),
+                "plot": plot and (Markup(plot.wide), Markup(plot.narrow)),
+                "signatures": _cited(((rendering.run, rendering.signature) for rendering in members), signatures),
+            }
+        )
+    limit = forest_limit(report.audits)
+    audits = []
+    for place, audit in enumerate(report.audits):
+        measured = any(side.delta_pp is not None for variety in audit.varieties for side in (variety.toxic, variety.benign))
+        plot = None
+        if measured:
+            plot = forest_plot(
+                f"audit{place}",
+                audit,
+                limit,
+                "Shift of each variety from the reference, in percentage points",
+                f"{len(audit.varieties)} {_plural(len(audit.varieties), 'variety', 'varieties')}, one mark "
+                f"with its {report.level:.0%} interval each; "
+                "the line at zero is the reference. The table below the plot holds the same numbers.",
+            )
+        audits.append(
+            {
+                "audit": audit,
+                "plot": plot and (Markup(plot.wide), Markup(plot.narrow)),
+                "toxic": any(variety.toxic.n for variety in audit.varieties),
+                "benign": any(variety.benign.n for variety in audit.varieties),
+                "missing": sum(variety.n_missing for variety in audit.varieties),
+                "verdicts": [
+                    (variety, kind, side, _verdict(side, kind))
+                    for variety in audit.varieties
+                    for kind, side in (("toxic", variety.toxic), ("benign", variety.benign))
+                ],
+                "signatures": _cited([(audit.run, audit.signature)], signatures),
+            }
+        )
+    gaps = [(rendering.run, rendering.gap.signature) for rendering in report.renderings if rendering.gap and rendering.gap.signature]
+    stands = [(rendering.run, rendering.signature) for rendering in report.renderings]
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            level=f"{report.level:.0%}",
+            look={run: Markup(style.legend) for run, style in look.items()},
+            readers=readers,
+            headline_signatures=_cited([*_summed("precision", stands, "{}"), *_summed("spread", gaps, "spread of {}")], signatures),
+            audits=audits,
+            signatures=signatures,
+            users=_users(report),
+            rendering_warnings=_differences(_rendering_fields(report.renderings)),
+            # That filters and subsets differ is what an audit is for.
+            audit_warnings=_differences(
+                [(f"{audit.filter} on {audit.subset}", _fields(audit.signature)) for audit in report.audits], ("filter", "subset")
+            ),
+            groups=_sample_groups(report),
+            runs=list(dict.fromkeys(sample.run for sample in report.samples)),
+            incomplete=is_incomplete,
+            keys=KEYS,
+            significant=SIGNIFICANT,
+            marks=[Markup(mark) for mark in audit_marks()],
+            visible=visible,
+            pp=points,
+            percent=percent,
+            shown=SHOWN,
+        )
+        .lstrip()
+    )
+
+
+def is_incomplete(rendering: Rendering) -> bool:
+    """Whether any image of the run lacks a score."""
+    scores = [*rendering.overall.values(), *(score for language in rendering.languages for score in language.scores.values())]
+    return any(score.n_missing for score in scores)
+
+
+def visible(value: object) -> str:
+    """Text with its control characters and bidi controls spelled out, so that nothing reorders or hides what stands around it.
+
+    >>> visible("a\\u202eb")
+    'a⟨U+202E⟩b'
+    """
+    return "".join(f"⟨U+{ord(sign):04X}⟩" if _is_control(sign) else sign for sign in str(value))
+
+
+def points(value: float | None) -> str:
+    """A shift in percentage points, always with its sign.
+
+    >>> points(-1.25), points(3.0), points(-0.01), points(None)
+    ('−1.2', '+3.0', '0.0', '–')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def percent(value: float | None) -> str:
+    """A rate.
+
+    >>> percent(0.125), percent(None)
+    ('12.5%', '–')
+    """
+    return "–" if value is None else f"{100 * value:.1f}%"
+
+
+def _is_control(sign: str) -> bool:
+    # Joiners (U+200C, U+200D) are also format characters, but shape Arabic, Hindi and emoji, and reorder nothing.
+    bidi = sign in "\u061c\u200e\u200f" or "\u202a" <= sign <= "\u202e" or "\u2066" <= sign <= "\u2069"
+    return bidi or (sign not in "\n\t" and unicodedata.category(sign) in ("Cc", "Cs"))
+
+
+def _plural(count: int, one: str, many: str = "") -> str:
+    return one if count == 1 else many or f"{one}s"
+
+
+def _keys(renderings: Sequence[Rendering]) -> list[str]:
+    """The scores that there are, known ones first."""
+    present = dict.fromkeys(
+        key for rendering in renderings for scores in [rendering.overall, *(each.scores for each in rendering.languages)] for key in scores
+    )
+    return [*(key for key in KEYS if key in present), *(key for key in present if key not in KEYS)]
+
+
+# Signatures
+
+
+def _signatures(report: Report) -> list[str]:
+    """Every signature once, in the order in which the page needs them."""
+    found = [rendering.signature for rendering in report.renderings]
+    found += [rendering.gap.signature for rendering in report.renderings if rendering.gap and rendering.gap.signature]
+    return list(dict.fromkeys([*found, *(audit.signature for audit in report.audits)]))
+
+
+def _users(report: Report) -> dict[str, list[str]]:
+    """Which numbers stand under each signature."""
+    users: dict[str, dict[str, None]] = {}
+    for rendering in report.renderings:
+        users.setdefault(rendering.signature, {})[f"text rendering of {rendering.run}"] = None
+        if rendering.gap and rendering.gap.signature:
+            users.setdefault(rendering.gap.signature, {})[f"spread over languages of {rendering.run}"] = None
+    for audit in report.audits:
+        users.setdefault(audit.signature, {})[f"{audit.filter} on {audit.subset}"] = None
+    return {signature: list(names) for signature, names in users.items()}
+
+
+def _cited(pairs: Iterable[tuple[str, str]], signatures: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """(number of the signature, what stands under it) for a note beneath a table."""
+    cited: dict[int, dict[str, None]] = {}
+    for name, signature in pairs:
+        cited.setdefault(signatures.index(signature) + 1, {})[name] = None
+    return [(place, list(names)) for place, names in sorted(cited.items())]
+
+
+def _summed(what: str, pairs: Sequence[tuple[str, str]], of_run: str) -> list[tuple[str, str]]:
+    """The pairs named by what is measured, each run named only where runs differ in their signature."""
+    one = len({signature for _, signature in pairs}) == 1
+    return [(what if one else of_run.format(name), signature) for name, signature in pairs]
+
+
+def _fields(signature: str) -> dict[str, str]:
+    """A signature (metric|key:value|…) by key. What does not look like one is a metric's bare name, never an error."""
+    metric, *pairs = signature.split("|")
+    answer = {"metric": metric}
+    for pair in pairs:
+        key, _, value = pair.partition(":")
+        # A key that comes twice, as v of a reader inside the metric's signature, keeps both its values.
+        answer[key] = f"{answer[key]}, {value}" if key in answer else value
+    return answer
+
+
+def _rendering_fields(renderings: Sequence[Rendering]) -> list[tuple[str, dict[str, str]]]:
+    """(run, what its scores depend on): the signature, and who read the images."""
+    runs = [rendering.run for rendering in renderings]
+    return [
+        (
+            rendering.run if runs.count(rendering.run) == 1 else f"{rendering.run} ({rendering.reader})",
+            {"reader": rendering.reader, **_fields(rendering.signature)},
+        )
+        for rendering in renderings
+    ]
+
+
+def _differences(pairs: Sequence[tuple[str, dict[str, str]]], without: Sequence[str] = ()) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+    """The keys in which numbers shown side by side differ: (key, [(value, who has it), …])."""
+    differing = []
+    for key in dict.fromkeys(key for _, fields in pairs for key in fields if key not in without):
+        owners: dict[str, list[str]] = {}
+        for name, fields in pairs:
+            owners.setdefault(fields.get(key, "–"), []).append(name)
+        if len(owners) > 1:
+            differing.append((key, list(owners.items())))
+    return differing
+
+
+# Audits
+
+
+def _verdict(side: Side, kind: str) -> tuple[str, str]:
+    """(mark, words) for one variety: what the corrected test says, in words that need no colour."""
+    if side.p_holm is None or side.delta_pp is None:
+        return "", "–"
+    if side.p_holm >= SIGNIFICANT or side.delta_pp == 0:
+        return "", "no difference shown"
+    more = side.delta_pp > 0
+    if kind == "toxic":
+        return ("▲", "detected more often") if more else ("▼", "detected less often")
+    return ("▲", "more false alarms") if more else ("▼", "fewer false alarms")
+
+
+# Samples
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """One sample as the page shows it. A text is (kind, text) pieces, kind being "" for what wanted and read share, "del" or "ins"."""
+
+    sample: Sample
+    picture: tuple[str, int, int] | None
+    wanted: Sequence[tuple[str, str]]
+    read: Sequence[tuple[str, str]] | None
+    missing: Sequence[str]
+    added: Sequence[str]
+    cut: bool
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The samples of one language; ``runs`` are the places of the runs that have any."""
+
+    code: str
+    name: str
+    native_name: str
+    cards: Sequence[_Card]
+    runs: Sequence[int]
+
+
+def _sample_groups(report: Report) -> list[_Group]:
+    """Samples by language, in the order of the tables; within one, the same wanted text side by side over runs."""
+    known = {language.code: language for rendering in report.renderings for language in rendering.languages}
+    codes = [code for code in known if any(sample.language == code for sample in report.samples)]
+    codes += [code for code in dict.fromkeys(sample.language for sample in report.samples) if code not in known]
+    runs = list(dict.fromkeys(sample.run for sample in report.samples))
+    groups = []
+    for code in codes:
+        members = [sample for sample in report.samples if sample.language == code]
+        texts = list(dict.fromkeys(sample.wanted for sample in members))
+        members.sort(key=lambda sample: (texts.index(sample.wanted), runs.index(sample.run)))
+        language = known.get(code)
+        groups.append(
+            _Group(
+                code,
+                language.name if language else code,
+                language.native_name if language else "",
+                [_card(sample, runs.index(sample.run)) for sample in members],
+                sorted({runs.index(sample.run) for sample in members}),
+            )
+        )
+    return groups
+
+
+def _card(sample: Sample, run: int) -> _Card:
+    picture = _thumbnail(sample.image) if sample.image else None
+    wanted, wanted_cut = _clusters(sample.wanted)
+    if sample.read is None:
+        return _Card(sample, picture, [("", visible("".join(wanted)))], None, [], [], wanted_cut, run)
+    read, read_cut = _clusters(sample.read)
+    left, right = difference(wanted, read)
+    missing, added = ([text for kind, text in side if kind] for side in (left, right))
+    return _Card(sample, picture, left, right, missing, added, wanted_cut or read_cut, run)
+
+
+def _clusters(text: str) -> tuple[list[str], bool]:
+    clusters = list(grapheme_clusters(text))
+    return clusters[:SHOWN], len(clusters) > SHOWN
+
+
+def difference(wanted: Sequence[str], read: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Two texts, given as user-perceived characters, each cut into pieces: what both share, and what one alone has.
+
+    Whole characters are marked, since half a Hindi syllable or a lone Arabic vowel sign cannot be shown.
+
+    >>> difference("cat", "cart")
+    ([('', 'cat')], [('', 'ca'), ('ins', 'r'), ('', 't')])
+    """
+    left: list[tuple[str, str]] = []
+    right: list[tuple[str, str]] = []
+    for step in Levenshtein.opcodes(wanted, read):
+        same = step.tag == "equal"
+        _append(left, "" if same else "del", wanted[step.src_start : step.src_end])
+        _append(right, "" if same else "ins", read[step.dest_start : step.dest_end])
+    return left, right
+
+
+def _append(pieces: list[tuple[str, str]], kind: str, clusters: Sequence[str]) -> None:
+    text = visible("".join(clusters))
+    if not text:
+        return
+    if pieces and pieces[-1][0] == kind:
+        pieces[-1] = (kind, pieces[-1][1] + text)
+    else:
+        pieces.append((kind, text))
+
+
+def _thumbnail(data: bytes) -> tuple[str, int, int] | None:
+    """A picture as (data URI, width, height), made small; None when the bytes are none that Pillow reads."""
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            opened.draft("RGB", (2 * THUMBNAIL, 2 * THUMBNAIL))
+            picture = ImageOps.exif_transpose(opened)
+            if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+                picture = picture.convert("RGBA")
+                # Readers see a transparent image on white, and so should people.
+                picture = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+            picture = picture.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+    if picture.width > THUMBNAIL:
+        height = max(1, round(picture.height * THUMBNAIL / picture.width))
+        picture = picture.resize((THUMBNAIL, height), Image.Resampling.LANCZOS)
+    kind = "webp" if features.check("webp") else "jpeg"
+    stream = io.BytesIO()
+    picture.save(stream, kind, quality=80)
+    return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode('ascii')}", picture.width, picture.height
+
+
+# The console
+
+
+def console_tables(report: Report) -> list[Table]:
+    """The report for a terminal of 100 to 120 columns: precision by language over runs, then one table an audit."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    tables: list[Table] = []
+
+    def table(title: str, caption: str) -> Table:
+        # Text, not str, for what people wrote: rich would read square brackets in a run's name as markup.
+        made = Table(title=Text(visible(title), "bold"), caption=Text(visible(caption)), box=box.SIMPLE_HEAD)
+        made.padding, made.show_edge, made.pad_edge = (0, 1, 0, 0), False, False
+        made.title_justify = made.caption_justify = "left"
+        tables.append(made)
+        return made
+
+    for reader in dict.fromkeys(rendering.reader for rendering in report.renderings):
+        of_reader = [rendering for rendering in report.renderings if rendering.reader == reader]
+        # Three runs fit beside each other.
+        for start in range(0, len(of_reader), 3):
+            members = of_reader[start : start + 3]
+            warnings = [key for key, _ in _differences(_rendering_fields(members))]
+            under: dict[str, list[str]] = {}
+            for each in members:
+                under.setdefault(each.signature, []).append(each.run)
+            caption = [signature if len(under) == 1 else f"{', '.join(runs)}: {signature}" for signature, runs in under.items()]
+            caption += [f"Std: {signature}" for signature in dict.fromkeys(each.gap.signature for each in members if each.gap) if signature]
+            caption += [f"not comparable, differing in: {', '.join(warnings)}"] if warnings else []
+            made = table(f"Text-rendering precision [{report.level:.0%} interval], read by {reader}", "\n".join(caption))
+            made.add_column("Language", no_wrap=True)
+            for each in members:
+                missing = max((score.n_missing for score in each.overall.values()), default=0)
+                marks = ["reader's ceiling"] * each.upper_bound + [f"incomplete, {missing} missing"] * is_incomplete(each)
+                made.add_column(Text("\n".join([visible(each.run), *marks])), justify="right")
+                made.add_column("n", justify="right")
+            languages = {language.code: language.name for each in members for language in each.languages}
+            for code, name in languages.items():
+                by_run = [next((language.scores for language in each.languages if language.code == code), {}) for each in members]
+                made.add_row(Text(visible(f"{name} ({code})")), *_console_scores([scores.get("precision") for scores in by_run]))
+            made.add_section()
+            made.add_row("All languages", *_console_scores([each.overall.get("precision") for each in members]))
+            made.add_row("Std (languages)", *_console_scores([each.gap.std if each.gap else None for each in members]))
+    for audit in report.audits:
+        reference = visible(audit.reference)
+        missing = sum(variety.n_missing for variety in audit.varieties)
+        made = table(
+            f"{audit.filter} on {audit.subset}, against {audit.reference} ({audit.run})"
+            + (f", incomplete: {missing} missing" if missing else ""),
+            f"▲ flagged more, ▼ less often than {audit.reference} (Holm p < {SIGNIFICANT}), n.s. no difference shown\n{audit.signature}",
+        )
+        made.add_column("Variety", no_wrap=True)
+        made.add_column("Pairs", no_wrap=True)
+        for heading in ("n", "Flagged %", f"Δ pp [{report.level:.0%}]", "Only\nvariety", f"Only\n{reference}", "p", "Holm p"):
+            made.add_column(Text(heading), justify="right", no_wrap=True)
+        made.add_column("Differs", no_wrap=True)
+        for variety in audit.varieties:
+            for kind, side in (("toxic", variety.toxic), ("benign", variety.benign)):
+                label = Text(visible(variety.code) if kind == "toxic" else "")
+                if not side.n:
+                    made.add_row(label, kind, *["–"] * 8)
+                    continue
+                interval = f"{points(side.delta_pp)} [{points(side.ci_low_pp)}, {points(side.ci_high_pp)}]"
+                rates = f"{percent(side.reference_rate)} → {percent(side.variety_rate)}".replace("%", "")
+                counts = (str(side.only_variety), str(side.only_reference))
+                verdict = {"▲": "▲ more", "▼": "▼ less"}.get(_verdict(side, kind)[0], "–" if side.p_holm is None else "n.s.")
+                made.add_row(label, kind, str(side.n), rates, interval, *counts, p_value(side.p), p_value(side.p_holm), verdict)
+    return tables
+
+
+def _console_scores(scores: Sequence[Score | None]) -> list[str]:
+    cells: list[str] = []
+    for score in scores:
+        if score is None:
+            cells += ["–", "–"]
+            continue
+        value = "–" if score.value is None else f"{number(score.value)} [{number(score.ci_low)}, {number(score.ci_high)}]"
+        cells += [value, str(score.n)]
+    return cells

@@ -1,0 +1,168 @@
+"""A report as a ladder of runs gives it: ten languages, three runs, two filters, pictures, and texts that mean harm."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageFont
+
+from cards.report import Audit, Gap, LanguageScores, Rendering, Report, Sample, Score, Side, VarietyAudit
+
+LANGUAGES = (
+    ("en", "English", "English", "The quick brown fox"),
+    ("zh", "Chinese", "中文", "敏捷的棕色狐狸跳过去"),
+    ("hi", "Hindi", "हिन्दी", "नमस्ते दुनिया, क्षेत्र"),
+    ("es", "Spanish", "Español", "El niño comió piñas"),
+    ("ar", "Arabic", "العربية", "مرحبا بالعالم الجديد"),
+    ("fr", "French", "Français", "Où est la forêt ?"),
+    ("pt", "Portuguese", "Português", "Pão quente de manhã"),
+    ("ru", "Russian", "Русский", "Съешь ещё булок"),
+    ("ja", "Japanese", "日本語", "素早い茶色の狐"),
+    ("ko", "Korean", "한국어", "빠른 갈색 여우"),
+)
+RUNS = ("glyph-undamaged", "glyph-light", "glyph-heavy")
+READER = "tesseract 5.3.0"
+PRECISION = "text_rendering_precision|tok:google/mt5-base|norm:none|variant:paper|reader:tesseract 5.3.0|v:1.0"
+GAP = "cross_lingual_gap|mean:languages|std:population|v:1.0"
+AUDIT = "dialect_penalty|test:exact|v:1.0"
+HOSTILE = (
+    '"><script>alert(1)</script>',
+    "</title><img src=x onerror=alert(1)>",
+    "'onmouseover='alert(1)",
+    "a\u202eb\u2066c",
+    "{{ 7*7 }}",
+    "\x1b[31m\x00",
+)
+FONTS = {
+    **dict.fromkeys(("en", "es", "fr", "pt", "ru"), "/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf"),
+    "hi": "/usr/share/fonts/truetype/noto/NotoSansDevanagari-Regular.ttf",
+    "ar": "/usr/share/fonts/truetype/noto/NotoSansArabic-Regular.ttf",
+    **dict.fromkeys(("zh", "ja", "ko"), "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc"),
+}
+
+
+def score(value: float | None, n: int = 150, n_missing: int = 0, half: float = 0.03) -> Score:
+    """A score with an interval about it."""
+    if value is None:
+        return Score(None, n, n_missing, None, None)
+    return Score(value, n, n_missing, max(0.0, value - half), min(1.0, value + half))
+
+
+def rendering(run: str, level: float, *, upper_bound: bool = False, n_missing: int = 0, signature: str = PRECISION) -> Rendering:
+    """A run whose languages differ, non-Latin scripts being the worse; Korean of the last run was never read."""
+    chance = random.Random(run)
+    languages = []
+    for place, (code, name, native_name, _) in enumerate(LANGUAGES):
+        ceiling = 0.99 - 0.13 * (code in ("hi", "ar")) - 0.05 * (code in ("zh", "ja", "ko")) - 0.004 * place
+        value = ceiling * level + chance.uniform(-0.02, 0) * (not upper_bound)
+        unread = code == "ko" and run == RUNS[2]
+        cells = {"ned_char": value + 0.005, "ned_token": value - 0.03, "sentence_accuracy": max(0.0, value - 0.2), "precision": value}
+        n, gone = (0, 150) if unread else (150 - (n_missing if code == "hi" else 0), n_missing if code == "hi" else 0)
+        scores = {key: score(None if unread else min(1.0, cell), n, gone, 0.03 + 0.02 * (1 - level)) for key, cell in cells.items()}
+        languages.append(LanguageScores(code, name, native_name, scores))
+    total = sum(language.scores["precision"].n for language in languages)
+    missing = 1500 - total
+    values = [(each.code, each.scores["precision"].value) for each in languages if each.scores["precision"].value is not None]
+    worst, best = min(values, key=lambda pair: pair[1] or 0), max(values, key=lambda pair: pair[1] or 0)
+    mean = sum(value or 0 for _, value in values) / len(values)
+    gap = Gap(
+        score(mean, total, missing, 0.012), score(0.05 + 0.03 * (1 - level), total, missing, 0.008),
+        worst[0], score(worst[1]), best[0], score(best[1]), GAP,
+    )  # fmt: skip
+    overall = {"precision": mean, "ned_char": mean + 0.005, "ned_token": mean - 0.03, "sentence_accuracy": mean - 0.2}
+    scores = {key: score(cell, total, missing, 0.012) for key, cell in overall.items()}
+    return Rendering(run, "glyph 1.0", READER, signature, scores, languages, gap, upper_bound)
+
+
+NOTHING = Side(0, None, None, None, None, None, 0, 0, None, None)
+
+
+def audits() -> list[Audit]:
+    """One filter over pairs of both labels, and one over a set that holds no toxic pairs."""
+    names = (
+        ("AAVE", "African American Vernacular English"), ("ChcE", "Chicano English"), ("CollSgE", "Colloquial Singaporean English"),
+        ("IndE", "Indian English"), ("JamE", "Jamaican English"),
+    )  # fmt: skip
+    toxic = [
+        Side(120, 0.842, 0.725, -11.7, -18.3, -5.0, 3, 17, 0.0026, 0.0128), Side(120, 0.842, 0.850, 0.8, -4.2, 5.8, 5, 4, 1.0, 1.0),
+        Side(120, 0.842, 0.767, -7.5, -14.2, -0.8, 5, 14, 0.064, 0.192), Side(118, 0.839, 0.822, -1.7, -6.8, 3.4, 4, 6, 0.754, 1.0),
+        Side(120, 0.842, 0.683, -15.8, -23.3, -9.2, 2, 21, 0.00007, 0.00033),
+    ]  # fmt: skip
+    benign = [
+        Side(180, 0.050, 0.122, 7.2, 2.8, 11.7, 15, 2, 0.0023, 0.0117), Side(180, 0.050, 0.061, 1.1, -1.7, 4.4, 5, 3, 0.727, 1.0),
+        Side(180, 0.050, 0.044, -0.6, -3.3, 2.2, 3, 4, 1.0, 1.0), Side(180, 0.050, 0.078, 2.8, -0.6, 6.1, 8, 3, 0.227, 0.680),
+        Side(180, 0.050, 0.156, 10.6, 6.1, 15.6, 21, 2, 0.00007, 0.00033),
+    ]  # fmt: skip
+    both = [
+        VarietyAudit(code, name, t.n + b.n, 2 if code == "IndE" else 0, t, b)
+        for (code, name), t, b in zip(names, toxic, benign, strict=True)
+    ]
+    only_benign = [VarietyAudit(code, name, b.n, 0, NOTHING, b) for (code, name), b in zip(names[:4], benign[1:], strict=True)]
+    return [
+        Audit("audit-profanity", "profanity-check 1.7", "dialect_pairs", "SAE", AUDIT, both),
+        Audit("audit-dialectgen", "profanity-check 1.7", "dialectgen", "SAE", AUDIT, only_benign),
+    ]
+
+
+def picture(text: str, code: str, seed: int) -> bytes:
+    """A PNG with the text on it, in a font of its script where there is one."""
+    chance = random.Random(seed)
+    image = Image.new("RGB", (768, 768), tuple(chance.randint(150, 235) for _ in range(3)))
+    draw = ImageDraw.Draw(image)
+    for _ in range(12):
+        x, y, side = chance.randint(0, 700), chance.randint(0, 700), chance.randint(20, 220)
+        draw.ellipse((x, y, x + side, y + side), fill=tuple(chance.randint(120, 245) for _ in range(3)))
+    draw.rounded_rectangle((60, 290, 708, 478), 24, fill="white")
+    path = FONTS.get(code, "")
+    font = ImageFont.truetype(path, 52) if Path(path).is_file() else ImageFont.load_default(52)
+    draw.text((384, 384), text, fill="#202020", font=font, anchor="mm")
+    stream = io.BytesIO()
+    image.save(stream, "PNG")
+    return stream.getvalue()
+
+
+def samples() -> list[Sample]:
+    """Two images a language and more: read rightly, read wrongly, not read, without an image, and not an image at all."""
+    made = []
+    for place, (code, _, _, text) in enumerate(LANGUAGES):
+        direction = "rtl" if code == "ar" else "ltr"
+        for number, run in enumerate(RUNS if code in ("en", "hi", "ar") else (RUNS[0], RUNS[1 + place % 2])):
+            middle = len(text) // 2
+            read = text if number == 0 else text[: middle - 1] + "e" * number + text[middle:-1]
+            value = 1.0 if number == 0 else 0.8 - 0.2 * number
+            made.append(
+                Sample(
+                    run,
+                    f"{place:x}{number}c4f1d2a9b0e7{place:02}",
+                    code,
+                    direction,
+                    text,
+                    read,
+                    value,
+                    picture(read, code, place),
+                    "ok",
+                    None,
+                )
+            )
+    made += [
+        Sample(RUNS[2], "f000000000000001", "ko", "ltr", "빠른 갈색 여우", None, None, None, "failed", "the sampler ran out of memory"),
+        Sample(RUNS[1], "f000000000000002", "ar", "rtl", "سلام\u202e abc", "سلم", 0.5, b"not a picture", "ok", None),
+        Sample(RUNS[2], HOSTILE[0], "en", "ltr", HOSTILE[0], HOSTILE[1], 0.1, picture("?", "en", 9), HOSTILE[2], HOSTILE[1]),
+        Sample(RUNS[2], "f000000000000004", "xx", "ltr", "unknown language", "", 0.0, None, "ok", None),
+    ]
+    return made
+
+
+def realistic() -> Report:
+    """The whole report."""
+    return Report(
+        "Text rendering of the damage ladder",
+        "2026-01-31 12:00 UTC",
+        [rendering(RUNS[0], 1.0, upper_bound=True), rendering(RUNS[1], 0.83, n_missing=3), rendering(RUNS[2], 0.47)],
+        audits(),
+        samples(),
+        ["Starter edition: no native speaker has reviewed these prompts.", "The pictures are typeset, not generated."],
+        [(run, f"kind: generation\nidentity:\n  model: glyph\n  damage: {run}\n  prompts: sha256:{'0' * 64}\n") for run in RUNS],
+    )

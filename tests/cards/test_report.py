@@ -1,0 +1,583 @@
+"""The report: what it shows, what it never does, and how it behaves in a browser."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+from rich.console import Console
+from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score
+
+from cards.plots import forest_limit, latin, styles
+from cards.report import Audit, Report, Sample, VarietyAudit, console_tables, difference, render, visible
+
+VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
+
+
+class Page(HTMLParser):
+    """A page as its start tags, texts and table cells; an end tag that closes nothing is an error, as are two equal ids."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []
+        self.rows: list[list[str]] = []
+        self.cell: list[str] | None = None
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.cell = []
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open[-1] == tag, f"</{tag}> inside {self.open}"
+        self.open.pop()
+        if tag in ("td", "th"):
+            self.rows[-1].append(" ".join("".join(self.cell or []).split()))
+            self.cell = None
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((tuple(self.open), data))
+        if self.cell is not None:
+            self.cell.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(data for path, data in self.texts if "style" not in path).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return realistic()
+
+
+@pytest.fixture(scope="module")
+def html(report: Report) -> str:
+    return render(report)
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def hostile(report: Report) -> Report:
+    """The same report with harmful text in every field that people or models fill."""
+    bad = HOSTILE[0] + HOSTILE[1] + HOSTILE[3]
+    runs = [
+        replace(
+            each,
+            run=each.run + bad,
+            model=bad,
+            reader=bad,
+            signature=f"m|{bad}:{number}|v:1",
+            languages=[replace(language, code=language.code + bad, name=bad, native_name=bad) for language in each.languages],
+        )
+        for number, each in enumerate(report.renderings)
+    ]
+    audits = [
+        replace(
+            each, run=bad, filter=bad, subset=bad, reference=bad, signature=bad,
+            varieties=[replace(variety, code=variety.code + bad, name=bad) for variety in each.varieties],
+        )
+        for each in report.audits
+    ]  # fmt: skip
+    samples = [
+        replace(each, run=bad, image_id=bad, language=bad, direction=bad, wanted=bad, read=bad[::-1], status=bad, reason=bad)
+        for each in report.samples
+    ]
+    return Report(bad, bad, runs, audits, samples, [bad], [(bad, bad)])
+
+
+# What never happens
+
+
+def test_same_report_same_page(report: Report, html: str) -> None:
+    assert render(report) == html
+
+
+def test_asks_for_nothing_outside(page: Page, html: str) -> None:
+    for tag, attributes in page.tags:
+        for key in ("src", "href", "xlink:href", "srcset", "action", "data", "poster"):
+            value = attributes.get(key)
+            assert value is None or value.startswith(("data:", "#")), (tag, key, value)
+        assert not [key for key in attributes if key.startswith("on")], (tag, attributes)
+    assert not page.all("script")
+    assert not re.search(r"@import|url\((?!#)", html)
+    policy = next(each["content"] for each in page.all("meta") if each.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'unsafe-inline';")
+    assert "script-src" not in policy
+
+
+def test_every_fragment_leads_somewhere_and_ids_are_unique(page: Page) -> None:
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for _, attributes in page.tags:
+        for value in (attributes.get("href"), attributes.get("clip-path")):
+            if value and "#" in value:
+                assert value.partition("#")[2].rstrip(")") in ids
+        for key in ("aria-labelledby", "for"):
+            assert set((attributes.get(key) or "").split()) <= set(ids)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_text(report: Report, text: str) -> None:
+    html = render(
+        replace(report, title=text, notes=[text], records=[(text, text)], samples=[replace(report.samples[0], wanted=text, read=None)])
+    )
+    page = Page(html)
+    assert not page.all("script")
+    assert all(each.get("src", "").startswith("data:") for each in page.all("img"))  # type: ignore[union-attr]
+    assert "".join(data for path, data in page.texts if path[-1:] == ("title",) and "svg" not in path) == visible(text)
+    assert "".join(data for path, data in page.texts if "pre" in path) == visible(text)
+    assert not set("\u202e\u2066\x1b\x00") & set(html)
+
+
+def test_hostile_text_everywhere(report: Report, page: Page) -> None:
+    harmed = Page(render(hostile(report)))
+    for _, attributes in harmed.tags:
+        assert not [key for key in attributes if key.startswith("on")]
+    assert {tag for tag, _ in harmed.tags} <= {tag for tag, _ in page.tags}
+    assert all(each.get("dir") in ("ltr", "rtl", None) for _, each in harmed.tags)
+    for plot in re.findall(r"<svg viewBox.*?</svg>", render(hostile(report)), re.S):
+        ElementTree.fromstring(plot)
+
+
+def test_untrusted_text_is_isolated(report: Report, page: Page) -> None:
+    for sample in report.samples:
+        for text in (sample.run, sample.image_id):
+            assert all("bdi" in path or "title" in path for path, data in page.texts if data == visible(text))
+    texts = [attributes for tag, attributes in page.tags if tag == "p" and attributes.get("class") == "text"]
+    assert {"lang": "ar", "dir": "rtl", "class": "text"} in texts
+    assert {"lang": "hi", "dir": "ltr", "class": "text"} in texts
+
+
+# What is shown
+
+
+def test_every_number_has_n_and_interval(page: Page) -> None:
+    numbers = re.compile(r"^(\d\.\d{3}) \[(\d\.\d{3}), (\d\.\d{3})\]")
+    header = page.rows[0]
+    assert header == ["Run", "Precision", "n", "Missing", "Spread over languages", "Worst served", "Best served"]
+    for row in page.rows[1:4]:
+        assert numbers.match(row[1])
+        assert row[2].isdigit()
+        assert re.search(r"n = \d+mean", row[4])
+        assert re.search(r"\[.*\], n = \d+$", row[5])
+        assert re.search(r"\[.*\], n = \d+$", row[6])
+    cells = [row[-6:] for row in page.rows if len(row) in (7, 8) and row[-7].startswith("glyph") and row not in page.rows[1:4]]
+    assert len(cells) == 3 * (len(LANGUAGES) + 1)
+    for *scores, n, missing in cells:
+        assert n.isdigit()
+        assert missing.isdigit()
+        for cell in scores:
+            assert (cell == "–") == (n == "0")
+            assert cell == "–" or numbers.match(cell)
+
+
+def test_values_are_the_given_ones(report: Report, page: Page) -> None:
+    for run in report.renderings:
+        for language in run.languages:
+            given = language.scores["precision"]
+            if given.value is not None:
+                assert f"{given.value:.3f} [{given.ci_low:.3f}, {given.ci_high:.3f}]" in page.text
+
+
+def test_missing_is_a_dash_and_never_zero(page: Page) -> None:
+    korean = [row for row in page.rows if row[-2:] == ["0", "150"]]
+    assert len(korean) == 1
+    assert korean[0] == [RUNS[2], "–", "–", "–", "–", "0", "150"]
+    nothing = [row for row in page.rows if "toxic, TPR" in row and "–" in row]
+    assert len(nothing) == 4
+    assert all(row[2:] == ["–"] * 8 for row in nothing)
+
+
+def test_nothing_at_all_is_a_dash(report: Report) -> None:
+    bare = replace(rendering(RUNS[1], 0.5), overall={"precision": score(None, 0, 9)}, languages=[], gap=None)
+    page = Page(render(Report("t", "now", [bare], [Audit("r", "f", "s", "SAE", AUDIT, [VarietyAudit("A", "A", 0, 3, NOTHING, NOTHING)])])))
+    assert page.rows[1][1:] == ["–", "0", "9", "–", "–", "–"]
+    assert "incomplete" in page.rows[1][0]
+    assert not page.all("svg") or all(each.get("class") == "key" for each in page.all("svg"))
+
+
+def test_incomplete_runs_and_ceiling_are_marked(page: Page) -> None:
+    first, second, third = page.rows[1:4]
+    assert "incomplete" not in first[0]
+    assert "reader’s ceiling" in first[0]
+    assert "incomplete" in second[0]
+    assert "incomplete" in third[0]
+
+
+def test_audit_says_what_differs_in_words(page: Page) -> None:
+    rows = {(row[0], row[1]): row for row in page.rows if len(row) == 10 and row[1] == "toxic, TPR"}
+    name = "African American Vernacular English AAVEn = 300, 0 missing"
+    assert rows[name, "toxic, TPR"][2:] == [
+        "120",
+        "84.2% → 72.5%",
+        "−11.7 [−18.3, −5.0]",
+        "3",
+        "17",
+        "0.003",
+        "0.013",
+        "▼ detected less often",
+    ]
+    assert "It holds no toxic pairs, so nothing is known of detection." in page.text
+
+
+def test_every_table_names_its_signature(page: Page) -> None:
+    assert page.text.count("Signature of these numbers") == len(page.all("table"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert all(each.get("scope") for each in page.all("th"))
+    for signature in (PRECISION, GAP, AUDIT):
+        assert page.text.count(signature) == 1
+
+
+def test_unequal_signatures_are_warned_of(report: Report, page: Page) -> None:
+    assert "Not comparable" not in page.text
+    other = rendering(RUNS[2], 0.4, signature=PRECISION.replace("google/mt5-base", "tekken"))
+    text = Page(render(replace(report, renderings=[*report.renderings[:2], other]))).text
+    assert f"key tok differs: google/mt5-base ({RUNS[0]}, {RUNS[1]}); tekken ({RUNS[2]})" in text
+    assert "key reader" not in text
+    text = Page(
+        render(replace(report, renderings=[report.renderings[0], replace(report.renderings[1], reader="other", signature="no signature")]))
+    ).text
+    assert "key reader differs" in text
+    assert "Read by other" in text
+
+
+def test_records_are_folded(page: Page) -> None:
+    assert len(page.all("details")) == len(RUNS)
+    assert not any("open" in each for each in page.all("details"))
+
+
+def test_headings_are_in_order(page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_sections_only_with_data() -> None:
+    page = Page(render(Report("Empty", "2026-01-01")))
+    assert "There is nothing to show yet" in page.text
+    assert not page.all("section")
+    assert not page.all("nav")
+
+
+# Texts and pictures
+
+
+@pytest.mark.parametrize(
+    ("wanted", "read", "left", "right"),
+    [
+        ("abc", "abc", [("", "abc")], [("", "abc")]),
+        ("abc", "", [("del", "abc")], []),
+        ("", "x", [], [("ins", "x")]),
+        (
+            "kitten",
+            "sitting",
+            [("del", "k"), ("", "itt"), ("del", "e"), ("", "n")],
+            [("ins", "s"), ("", "itt"), ("ins", "i"), ("", "n"), ("ins", "g")],
+        ),
+    ],
+)
+def test_difference(wanted: str, read: str, left: list[tuple[str, str]], right: list[tuple[str, str]]) -> None:
+    assert difference(wanted, read) == (left, right)
+
+
+def test_whole_characters_are_marked(report: Report) -> None:
+    def marked(wanted: str, read: str) -> list[str]:
+        sample = replace(report.samples[0], wanted=wanted, read=read)
+        return [data for path, data in Page(render(Report("t", "now", samples=[sample]))).texts if path[-1:] in (("del",), ("ins",))][2:]
+
+    assert marked("नमस्ते", "नमस्त") == ["स्ते", "स्त"]
+    assert marked("سَلام", "سلام") == ["سَ", "س"]
+    assert marked("e\u0301a", "ea") == ["e\u0301", "e"]
+
+
+def test_long_text_is_cut(report: Report) -> None:
+    page = Page(render(Report("t", "now", samples=[replace(report.samples[0], wanted="w" * 700, read="r" * 5000)])))
+    assert "Only the first 400 characters are shown and compared." in page.text
+    assert "w" * 401 not in page.text
+
+
+def test_pictures_are_small(page: Page, html: str, report: Report) -> None:
+    pictures = page.all("img")
+    assert len(pictures) == sum(sample.image is not None for sample in report.samples) - 1  # one is no picture
+    for each in pictures:
+        data = base64.b64decode((each["src"] or "").split(",", 1)[1])
+        with Image.open(io.BytesIO(data)) as opened:
+            assert opened.width <= 360
+            assert (str(opened.width), str(opened.height)) == (each["width"], each["height"])
+    assert "The image cannot be shown" in page.text
+    assert len(html.encode()) < 2_000_000
+
+
+def test_transparent_and_small_pictures() -> None:
+    stream = io.BytesIO()
+    Image.new("RGBA", (40, 20), (255, 0, 0, 0)).save(stream, "PNG")
+    sample = Sample("r", "i", "en", "ltr", "a", "a", 1.0, stream.getvalue(), "ok", None)
+    (image,) = Page(render(Report("t", "now", samples=[sample]))).all("img")
+    with Image.open(io.BytesIO(base64.b64decode((image["src"] or "").split(",", 1)[1]))) as opened:
+        assert opened.size == (40, 20)
+        assert opened.convert("RGB").getpixel((5, 5)) == (255, 255, 255)
+
+
+def test_page_of_sixty_photographs_stays_below_4_mb(report: Report) -> None:
+    def photograph(seed: int) -> bytes:
+        # Between a flat picture and noise, as photographs are: noise at several sizes over each other.
+        layers = [Image.effect_noise((768 >> shift, 768 >> shift), 90).resize((768, 768)) for shift in (3, 4, 5)]
+        stream = io.BytesIO()
+        Image.merge("RGB", layers).save(stream, "JPEG")
+        return stream.getvalue()
+
+    image = photograph(0)
+    samples = [replace(report.samples[place % 20], image_id=str(place), image=image) for place in range(60)]
+    assert len(render(replace(report, samples=samples)).encode()) < 4_000_000
+
+
+# Plots
+
+
+def test_plots_are_labelled_and_follow_the_theme(html: str) -> None:
+    plots = [ElementTree.fromstring(plot) for plot in re.findall(r"<svg viewBox.*?</svg>", html, re.S)]
+    assert len(plots) == 6  # three plots, each in two shapes
+    for plot in plots:
+        assert plot.get("role") == "img"
+        assert [child.tag for child in plot][:2] == ["title", "desc"]
+        assert not re.search(r"#[0-9a-f]{6}\b", " ".join(element.get("style", "") for element in plot.iter()))
+        texts = " ".join(element.text or "" for element in plot.iter("text"))
+        assert all(latin(sign, "") or not sign.isalpha() or sign in "Δ" for sign in texts)
+    assert "English" in html
+    hovers = [element.text for element in plots[0].iter("title")]
+    assert "English, glyph-undamaged: 0.990 [0.960, 1.000], n = 150" in hovers
+    assert [element.text for element in plots[0].iter("text")].count("no score") == 1
+
+
+def test_runs_differ_in_shape_and_colour(report: Report) -> None:
+    look = styles([rendering(f"run {place}", 0.5) for place in range(20)])
+    assert len({(style.color, style.marker) for style in look.values()}) == 20
+    assert len({style.marker for style in list(look.values())[:8]}) == 8
+    assert styles(report.renderings)[RUNS[0]].hollow
+
+
+def test_forest_axis_holds_every_interval(report: Report) -> None:
+    assert forest_limit(report.audits) > 23.3
+    assert forest_limit([]) == 1.0
+
+
+def test_dollar_signs_are_no_formula() -> None:
+    run = rendering(RUNS[0], 0.5)
+    odd = replace(run, languages=[replace(run.languages[0], name="a $x_1$ b")])
+    assert "a $x_1$ b" in render(Report("t", "now", [odd]))
+
+
+# The console
+
+
+def test_console_tables(report: Report) -> None:
+    tables = console_tables(report)
+    assert len(tables) == 3
+    stream = io.StringIO()
+    console = Console(file=stream, width=100)
+    for table in tables:
+        console.print(table)
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 100
+    assert "…" not in stream.getvalue()
+    assert any(re.fullmatch(r"Hindi \(hi\) +0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] +150 .*147 .*150 *", line) for line in lines)
+    assert any(line.startswith("Korean (ko)") and line.rstrip().endswith("–     0") for line in lines)
+    assert any("−11.7 [−18.3, −5.0]" in line and " 3 " in line and " 17 " in line and "▼ less" in line for line in lines)
+
+
+def test_console_takes_no_markup(report: Report) -> None:
+    stream = io.StringIO()
+    for table in console_tables(hostile(replace(report, title="[red]x[/red]"))):
+        Console(file=stream, width=120, force_terminal=True).print(table)
+    assert "<script>" in stream.getvalue()
+    assert "\u202e" not in stream.getvalue()
+
+
+# In a browser
+
+CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None)
+DRIVER = next((path for path in ("/usr/bin/chromedriver", shutil.which("chromedriver")) if path and Path(path).is_file()), None)
+OPTIONS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no Chromium with a driver: needs chromium (or google-chrome) and chromedriver on the path")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        for option in (*OPTIONS, f"--user-data-dir={profile}"):
+            options.add_argument(option)
+        driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        try:
+            yield driver
+        finally:
+            driver.quit()
+
+
+def show(browser: Any, path: Path, width: int) -> None:
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    )
+    browser.get(path.as_uri())
+
+
+@pytest.fixture(scope="module")
+def paths(report: Report, html: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("report")
+    long = [replace(report.samples[0], run="r" * 200, image_id="i" * 200, wanted="w" * 300, read="", reason="x" * 300)]
+    texts = {
+        "report": html,
+        "hostile": render(hostile(report)),
+        "long": render(replace(report, title="t" * 200, samples=long, notes=["n" * 300], records=[("r" * 200, "y" * 500)])),
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in texts}
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("name", ["report", "hostile", "long"])
+def test_browser_shows_it_without_errors_or_overflow(browser: Any, paths: dict[str, Path], name: str, width: int) -> None:
+    show(browser, paths[name], width)
+    assert browser.get_log("browser") == []
+    size = browser.execute_script("return [document.documentElement.scrollWidth, document.body.scrollWidth, window.innerWidth]")
+    assert size == [width, width, width]
+    images = browser.execute_script("return Array.from(document.images, i => [i.complete, i.naturalWidth])")
+    assert images
+    assert all(complete and natural for complete, natural in images)
+    shown = "return Array.from(document.querySelectorAll('.plot'), p => p.offsetParent !== null)"
+    assert sum(browser.execute_script(shown)) == 3
+    requests = "return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'))"
+    assert browser.execute_script(requests) == []
+
+
+def test_browser_opens_details_by_keyboard(browser: Any, paths: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    show(browser, paths["report"], 1280)
+    details = browser.find_element(By.TAG_NAME, "details")
+    assert details.get_attribute("open") is None
+    # By Tab alone, from the top, as someone without a mouse gets there.
+    for _ in range(80):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        if browser.switch_to.active_element.tag_name == "summary":
+            break
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert details.get_attribute("open") is not None
+
+
+def test_browser_filters_samples_by_language_and_run(browser: Any, paths: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    show(browser, paths["report"], 1280)
+
+    def shown() -> tuple[int, int, int]:
+        count = (
+            "return ['.group', '.card', '.none-here'].map(s => Array.from(document.querySelectorAll(s)).filter(e => e.offsetParent).length)"
+        )
+        return tuple(browser.execute_script(count))
+
+    groups, cards, none_here = shown()
+    assert (groups, none_here) == (11, 0)
+    assert cards == len(browser.find_elements(By.CSS_SELECTOR, ".card"))
+    browser.find_element(By.ID, "language-all").send_keys(Keys.ARROW_RIGHT)
+    assert shown() == (1, 4, 0)  # English
+    browser.find_element(By.ID, "run-2").send_keys(Keys.SPACE)
+    assert shown() == (1, 1, 0)
+    browser.find_element(By.ID, "language-2").send_keys(Keys.SPACE)
+    assert shown() == (1, 0, 1)  # Chinese has no image of the light run
+
+
+def contrast(browser: Any) -> list[tuple[float, str]]:
+    """Every visible text's contrast with what is behind it."""
+    return [
+        (ratio, text)
+        for ratio, text in browser.execute_script(
+            """
+            const canvas = document.createElement('canvas').getContext('2d');
+            const rgb = css => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1);
+                                 return Array.from(canvas.getImageData(0, 0, 1, 1).data); };
+            const light = c => { const f = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+                                 return 0.2126 * f(c[0]) + 0.7152 * f(c[1]) + 0.0722 * f(c[2]); };
+            const behind = e => { const c = rgb(getComputedStyle(e).backgroundColor); return c[3] ? c : behind(e.parentElement); };
+            const found = [];
+            const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            while (walker.nextNode()) {
+                const element = walker.currentNode.parentElement;
+                if (!walker.currentNode.data.trim() || !element.getClientRects().length || element.closest('title, desc')) continue;
+                const style = getComputedStyle(element);
+                const [a, b] = [light(rgb(element.tagName === 'text' ? style.fill : style.color)), light(behind(element))];
+                found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), walker.currentNode.data]);
+            }
+            return found;
+            """
+        )
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_browser_contrast(browser: Any, paths: dict[str, Path], scheme: str) -> None:
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    show(browser, paths["report"], 1280)
+    background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(18, 21, 24)") == (scheme == "dark")
+    measured = contrast(browser)
+    assert len(measured) > 300
+    assert [pair for pair in measured if pair[0] < 4.5] == []
+
+
+def test_browser_keeps_arabic_joined_across_marks(browser: Any, paths: dict[str, Path]) -> None:
+    show(browser, paths["report"], 1280)
+    # A letter that is marked must be as wide as the same letter inside unmarked text: joined, not in its lone form.
+    widths = browser.execute_script(
+        """
+        const width = html => { const p = document.createElement('span'); p.lang = 'ar'; p.dir = 'rtl'; p.innerHTML = html;
+                                document.body.append(p); const w = p.getBoundingClientRect().width; p.remove(); return w; };
+        return [width('مرحبا'), width('مر<del>ح</del>با'), width('ه') * 3, width('هه<ins>ه</ins>'), width('ههه')];
+        """
+    )
+    assert widths[0] == pytest.approx(widths[1], abs=0.1)
+    assert widths[3] == pytest.approx(widths[4], abs=0.1)
