@@ -144,10 +144,10 @@ class Report:
     audits: Sequence[Audit] = ()
     samples: Sequence[Sample] = ()
     notes: Sequence[str] = ()
-    level: float = 0.95
-    """The confidence level of every interval."""
     records: Sequence[tuple[str, str]] = field(default=())
     """(run name, its record as YAML or JSON text), shown folded."""
+    level: float = 0.95
+    """The confidence level of every interval."""
 
 
 # The page
