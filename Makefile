@@ -61,15 +61,19 @@ LADDER := none light heavy
 RUNS := $(foreach damage,$(LADDER),$(DEMO)/runs/glyph-$(damage))
 
 demo: packages-demo $(VENV)/demo-installed
-	rm -rf $(DEMO)
-	$(BIN)/t2i-parity build --edition starter --out $(DEMO)/prompts
-	for damage in $(LADDER); do \
-		$(BIN)/t2i-parity generate --model glyph --set damage=$$damage --prompts $(DEMO)/prompts --config lingt2i_text --out $(DEMO)/runs/glyph-$$damage; \
+	@rm -rf $(DEMO)
+	@echo "== prompts: the starter edition"
+	@$(BIN)/t2i-parity build --edition starter --out $(DEMO)/prompts
+	@for damage in $(LADDER); do \
+		echo "== images and observations: text typeset with damage $$damage, then read by Tesseract"; \
+		$(BIN)/t2i-parity generate --model glyph --set damage=$$damage --prompts $(DEMO)/prompts --config lingt2i_text --limit 400 --out $(DEMO)/runs/glyph-$$damage; \
 		$(BIN)/t2i-parity judge $(DEMO)/runs/glyph-$$damage --with tesseract; \
 	done
-	$(BIN)/t2i-parity audit-filter --filter profanity-check --prompts $(DEMO)/prompts --config dialect --out $(DEMO)/runs/dialect
-	$(BIN)/t2i-parity score $(RUNS) $(DEMO)/runs/dialect --tokenizer tekken
-	$(BIN)/t2i-parity report $(RUNS) $(DEMO)/runs/dialect --title "T2I Parity demo" --no-tables --out $(DEMO)/report.html
+	@echo "== an audit: a text filter over six varieties of English"
+	@$(BIN)/t2i-parity audit-filter --filter profanity-check --prompts $(DEMO)/prompts --config dialect --out $(DEMO)/runs/dialect
+	@echo "== scores and the page"
+	@$(BIN)/t2i-parity score $(RUNS) $(DEMO)/runs/dialect --tokenizer tekken
+	@$(BIN)/t2i-parity report $(RUNS) $(DEMO)/runs/dialect --title "T2I Parity demo" --no-tables --out $(DEMO)/report.html
 	@echo
 	@echo "The report:         $(DEMO)/report.html"
 	@echo "  open it:          $(BIN)/python -m webbrowser -t $(DEMO)/report.html"

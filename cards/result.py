@@ -34,5 +34,25 @@ def result_card(card: ResultCard) -> str:
             for name, pattern in card.configs
         ],
     }
+    level = f"{card.record.get('scoring', {}).get('confidence_level', 0.95):.0%}"
     signatures = list(dict.fromkeys(score["signature"] for score in card.scores))
-    return environment().get_template("result_card.md.j2").render(front=front, card=card, signatures=signatures)
+    return (
+        environment()
+        .get_template("result_card.md.j2")
+        .render(front=front, card=card, tables=_tables(card.scores), signatures=signatures, level=level)
+    )
+
+
+def _tables(scores: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Scores as tables, one a metric module, subset and signature: a row a group, a column a key."""
+    tables: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for score in scores:
+        module, _, key = score["metric"].partition(".")
+        table = tables.setdefault(
+            (module, score["subset"], score["signature"]),
+            {"module": module, "subset": score["subset"], "signature": score["signature"], "keys": [], "rows": {}},
+        )
+        if key not in table["keys"]:
+            table["keys"].append(key)
+        table["rows"].setdefault(score["group"], {})[key] = score
+    return list(tables.values())

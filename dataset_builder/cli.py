@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dataset_builder.console import output
 from dataset_builder.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -32,7 +33,6 @@ def build(
 
     Example: t2i-parity build --edition starter --out prompts
     """
-    from rich.console import Console
     from rich.table import Table
 
     from dataset_builder import starter
@@ -69,6 +69,6 @@ def build(
     for name, rows in tables.items():
         languages, varieties = (sorted(filter(None, rows[column].unique().to_pylist())) for column in ("language", "variety"))
         shown.add_row(name, f"{len(rows):,}", " ".join(languages), " ".join(varieties) or "–")
-    console = Console()
+    console = output()
     console.print(shown)
     console.print(f'Open it: load_dataset("{out}", "{next(iter(tables))}", split="test")', soft_wrap=True, markup=False)

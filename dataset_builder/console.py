@@ -6,11 +6,18 @@ import sys
 from importlib.metadata import entry_points
 
 import typer
+from rich.console import Console
 
 from dataset_builder.errors import InputError
 
 COMMANDS = "t2i_parity.commands"
 """The entry-point group by which each package hands in its commands, so that no package imports one above it."""
+
+
+def output() -> Console:
+    """The console for results. A log or a pipe has no width of its own; our tables need more than the 80 columns assumed then."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
 
 
 def run(app: typer.Typer, prog_name: str) -> None:

@@ -111,6 +111,7 @@ class Config:
         return schema
 
 
+_DIMENSION = Column("dimension", "string", "evaluation dimension of LingT2I: IQ-R … R-B, or TR", nullable=False)
 _LABELLED = (
     Column("label", LABELS, "what a safety filter should do: let benign pass, flag toxic", nullable=False),
     Column("category", "string", "subject (benign) or harm category (toxic), or null"),
@@ -135,7 +136,7 @@ CONFIGS: dict[str, Config] = {
             "lingt2i_text",
             "Text rendering in ten languages",
             (
-                Column("dimension", "string", "TR", nullable=False),
+                _DIMENSION,
                 Column("render_text", "string", "the text that must stand in the image", nullable=False),
                 Column(
                     "render_layout", "string", "JSON: per line [[4 corner points], [[x0, y0], [x1, y1]]] in a 1024 × 1024 picture, or null"
@@ -143,7 +144,7 @@ CONFIGS: dict[str, Config] = {
                 Column("condition_image", "image", "the condition image of models that take one, or null"),
             ),
         ),
-        Config("lingt2i_content", "Content generation in ten languages", (Column("dimension", "string", "IQ-R … R-B", nullable=False),)),
+        Config("lingt2i_content", "Content generation in ten languages", (_DIMENSION,)),
         Config("dialect", "Paired prompts in varieties of English", _LABELLED),
         Config("dialect_crosslingual", "Paired prompts in standard and regional German and Arabic", _LABELLED),
         Config(

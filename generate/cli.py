@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
+from dataset_builder.console import output
 from dataset_builder.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -60,7 +62,9 @@ def generate(
     cut = generator.truncated(rows)
     for part, languages_cut in cut.items():
         counts = ", ".join(f"{code} {number}" for code, number in languages_cut.items())
-        _console().print(f"{part} sees only the beginning of some prompts: {counts}", markup=False, style="yellow", soft_wrap=True)
+        Console(stderr=True).print(
+            f"{part} sees only the beginning of some prompts: {counts}", markup=False, style="yellow", soft_wrap=True
+        )
     run = Run.start(
         out,
         "generation",
@@ -74,7 +78,7 @@ def generate(
             plan,
             generator,
             batch_size=batch_size or (32 if model == "glyph" else 4),
-            console=_console(),
+            console=Console(stderr=True),
             retry_failed=retry_failed,
         )
         run.write_card()
@@ -102,7 +106,7 @@ def judge(
         raise InputError(f"{run} is an audit of a text filter and has no images to judge")
     loaded = load(instrument, _options(settings))
     with opened.locked():
-        tally = observe.judge(opened, loaded, name=name or loaded.name, batch_size=batch_size, console=_console())
+        tally = observe.judge(opened, loaded, name=name or loaded.name, batch_size=batch_size, console=Console(stderr=True))
         opened.write_card()
     _tell(tally, "observations", run)
 
@@ -136,7 +140,7 @@ def audit_filter(
     pairs_of(rows)
     loaded = load(text_filter)
     if foreign := sorted({row["language"] for row in rows} - set(loaded.languages)):
-        _console().print(
+        Console(stderr=True).print(
             f"{loaded.name} was made for {', '.join(loaded.languages)}; what it says of {', '.join(foreign)} shows little",
             markup=False,
             style="yellow",
@@ -146,7 +150,7 @@ def audit_filter(
     with run.locked():
         if not run.prompts().files():
             run.prompts().replace(_strings(rows))
-        tally = observe.audit(run, rows, loaded, name=name or loaded.name, batch_size=batch_size, console=_console())
+        tally = observe.audit(run, rows, loaded, name=name or loaded.name, batch_size=batch_size, console=Console(stderr=True))
         run.write_card()
     _tell(tally, "verdicts", out)
 
@@ -178,7 +182,7 @@ def score(
     for run in opened:
         with run.locked():
             score_run(run, how)
-    console = _console(stderr=False)
+    console = output()
     for table in console_tables(gather(opened, title="", samples=False)):
         console.print(table)
     for run in opened:
@@ -203,7 +207,7 @@ def report(
 
     gathered = gather([Run.open(url) for url in runs], title=title)
     Folder(str(out.parent)).write(render(gathered).encode("utf-8"), out.name)
-    console = _console(stderr=False)
+    console = output()
     if tables:
         for table in console_tables(gathered):
             console.print(table)
@@ -253,16 +257,8 @@ def _strings(rows: list[dict[str, Any]]) -> Any:
     return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in PROMPT_COLUMNS]))
 
 
-def _console(*, stderr: bool = True) -> Any:
-    from rich.console import Console
-
-    console = Console(stderr=stderr)
-    # A log or a pipe has no width of its own; the tables need more than the 80 columns that are assumed then.
-    return console if console.is_terminal or stderr else Console(width=120)
-
-
 def _tell(tally: Any, what: str, out: str) -> None:
-    console = _console(stderr=False)
+    console = output()
     failed = f", {tally.failed} of them failed (their reasons stand in the rows)" if tally.failed else ""
     console.print(f"{out}: {tally.done} {what} made now{failed}, {tally.before} were there", markup=False, soft_wrap=True, highlight=False)
     if tally.stopped:
