@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cards.report import Audit, Rendering, Side
+    from cards.report_data import Audit, Rendering, Side
 
 # Colours that stand in the drawing for CSS variables; they are replaced when it is written.
 INK, MUTED, GRID, BEYOND, SURFACE = "#010101", "#020202", "#030303", "#040404", "#050505"

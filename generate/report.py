@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from cards.report import Audit, Gap, LanguageScores, Rendering, Report, Sample, Score, Side, VarietyAudit
+from cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Score, Side, VarietyAudit
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.varieties import VARIETIES

@@ -21,7 +21,8 @@ from rich.console import Console
 from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score
 
 from cards.plots import forest_limit, latin, styles
-from cards.report import Audit, Report, Sample, VarietyAudit, console_tables, difference, render, visible
+from cards.report import console_tables, difference, render, visible
+from cards.report_data import Audit, Report, Sample, VarietyAudit
 
 VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
 

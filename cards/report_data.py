@@ -1,0 +1,131 @@
+"""What a report is handed: plain frozen objects, filled by whoever has the runs, drawn by ``cards.report`` and ``cards.plots``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A value with what every printed score has. ``value`` and the interval are None when there is nothing to score."""
+
+    value: float | None
+    n: int
+    n_missing: int
+    ci_low: float | None
+    ci_high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageScores:
+    """One language in one run: the text-rendering scores by key (precision, ned_char, ned_token, sentence_accuracy)."""
+
+    code: str
+    name: str
+    native_name: str
+    scores: dict[str, Score]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How unequal a run is over languages, of its precision (standard deviation is the population's)."""
+
+    mean: Score
+    std: Score
+    worst_language: str | None
+    worst: Score
+    best_language: str | None
+    best: Score
+    signature: str = ""
+    """What the mean and the spread depend on; empty when the rendering's signature says it all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """Text rendering of one run read by one reader. ``upper_bound`` marks the undamaged typesetter: its scores are the reader's ceiling."""
+
+    run: str
+    model: str
+    reader: str
+    signature: str
+    overall: dict[str, Score]
+    languages: Sequence[LanguageScores]
+    gap: Gap | None
+    upper_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One label (toxic: detection rates, benign: false-alarm rates) of one variety against its reference; None where no pair has it."""
+
+    n: int
+    reference_rate: float | None
+    variety_rate: float | None
+    delta_pp: float | None
+    ci_low_pp: float | None
+    ci_high_pp: float | None
+    only_variety: int
+    only_reference: int
+    p: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VarietyAudit:
+    """One variety under one filter."""
+
+    code: str
+    name: str
+    n: int
+    n_missing: int
+    toxic: Side
+    benign: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """One filter over one set of pairs."""
+
+    run: str
+    filter: str
+    subset: str
+    reference: str
+    signature: str
+    varieties: Sequence[VarietyAudit]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One image with what it should say and what was read. ``image`` is an encoded picture (PNG or JPEG bytes), None when there is none."""
+
+    run: str
+    image_id: str
+    language: str
+    direction: Literal["ltr", "rtl"]
+    wanted: str
+    read: str | None
+    precision: float | None
+    image: bytes | None
+    status: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that the page shows."""
+
+    title: str
+    created: str
+    renderings: Sequence[Rendering] = ()
+    audits: Sequence[Audit] = ()
+    samples: Sequence[Sample] = ()
+    notes: Sequence[str] = ()
+    records: Sequence[tuple[str, str]] = field(default=())
+    """(run name, its record as YAML or JSON text), shown folded."""
+    level: float = 0.95
+    """The confidence level of every interval."""
+
+
+# The page
