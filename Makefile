@@ -87,7 +87,6 @@ lint: $(VENV)/test-installed
 
 test: packages-test $(VENV)/test-installed lint
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
-	$(BIN)/pytest --doctest-modules dataset_builder generate metrics cards validation
 
 clean:
 	rm -rf $(VENV) $(DEMO)

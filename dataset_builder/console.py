@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 
 import typer
@@ -20,17 +21,17 @@ def output() -> Console:
     return console if console.is_terminal else Console(width=120)
 
 
-def run(app: typer.Typer, prog_name: str) -> None:
+def run(app: typer.Typer, prog_name: str, arguments: Sequence[str] | None = None) -> None:
     """Run an app; bad input is told in one paragraph on standard error and ends with exit code 2."""
     try:
-        app(prog_name=prog_name)
+        app(None if arguments is None else list(arguments), prog_name=prog_name)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
 
 
-def main() -> None:
-    """``t2i-parity``: every package's commands."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """``t2i-parity``: every package's commands, on the given arguments or those of the process."""
     root = typer.Typer(
         name="t2i-parity",
         help="Does a text-to-image system serve everyone equally, whatever their language, dialect or country?",
@@ -40,4 +41,4 @@ def main() -> None:
     )
     for entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name):
         root.registered_commands += entry.load().registered_commands
-    run(root, "t2i-parity")
+    run(root, "t2i-parity", arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,11 +33,6 @@ def judge(run: Run, instrument: Judge, *, name: str, batch_size: int, console: C
     todo = sum(row["image_id"] not in done for row in rows)
     columns = ["image_id", "language", "render_text", "render_layout", "prompt", "status", "reason", "image"]
 
-    def batches() -> Iterator[Sequence[Row]]:
-        for batch in images.batches(columns, batch_size):
-            if fresh := [row for row in batch if row["image_id"] not in done]:
-                yield fresh
-
     def work(batch: Sequence[Row]) -> list[dict[str, Any] | Failure]:
         there = [{**row, "image": row["image"]["bytes"]} for row in batch if row["image"] is not None]
         seen = iter(instrument.observe(there) if there else [])
@@ -47,7 +42,14 @@ def judge(run: Run, instrument: Judge, *, name: str, batch_size: int, console: C
         return _observations("image_id", [row["image_id"] for row in batch], results, instrument.signature(), instrument.columns)
 
     return process(
-        batches(), total=todo, before=len(rows) - todo, work=work, to_table=to_table, parts=parts, label=f"read by {name}", console=console
+        images.batches(columns, batch_size, skip=done),
+        total=todo,
+        before=len(rows) - todo,
+        work=work,
+        to_table=to_table,
+        parts=parts,
+        label=f"read by {name}",
+        console=console,
     )
 
 

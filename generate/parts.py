@@ -7,7 +7,7 @@ between the writing of a part and the clearing of its journal leaves rows in bot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -57,12 +57,21 @@ class Parts:
         table = pa.concat_tables(tables, promote_options="default")
         return _first_of_each(table, self.key) if self.key in table.column_names else table
 
-    def batches(self, columns: list[str], rows: int) -> Iterator[list[dict[str, Any]]]:
-        """Rows of the given columns in lists of at most ``rows``, read group by group so that memory stays flat."""
-        seen: set[str] = set()
+    def batches(self, columns: list[str], rows: int, *, skip: Collection[str] = ()) -> Iterator[list[dict[str, Any]]]:
+        """Rows of the given columns in lists of at most ``rows``, read group by group so that memory stays flat.
+
+        Rows whose ids are in ``skip`` are left out, and groups that hold no others are not read.
+        """
+        seen = set(skip)
         for path in self._paths():
             with self.folder.fs.open(path, "rb") as file:
-                for batch in self._open(path, file).iter_batches(batch_size=rows, columns=columns):
+                parquet = self._open(path, file)
+                groups = [
+                    group
+                    for group in range(parquet.num_row_groups)
+                    if not seen.issuperset(parquet.read_row_group(group, [self.key])[self.key].to_pylist())
+                ]
+                for batch in parquet.iter_batches(batch_size=rows, row_groups=groups, columns=columns) if groups else ():
                     fresh = [row for row in batch.to_pylist() if row[self.key] not in seen]
                     seen.update(row[self.key] for row in fresh)
                     if fresh:

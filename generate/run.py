@@ -89,7 +89,7 @@ class Run:
 
     @classmethod
     def start(cls, url: str, kind: str, *, identity: Mapping[str, Any], details: Mapping[str, Any]) -> Run:
-        """Begin a run, or go on with one that has the same ``identity`` (what decides its content).
+        """A new run, or one to go on with that has the same ``identity`` (what decides its content); ``locked`` writes it down.
 
         Raises InputError, naming each differing setting, when the folder holds another run, or files that are none.
         """
@@ -111,7 +111,6 @@ class Run:
             run = cls(url, {"kind": kind, "identity": identity, "started": _now(), **details})
         run.record["packages"] = versions()
         run.record["python"] = platform.python_version()
-        run.write_record()
         return run
 
     def write_record(self) -> None:
@@ -125,19 +124,22 @@ class Run:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run for writing. The lock is the operating system's, so a crash does not leave it stuck.
+        """Hold the run for writing, and write its record. The lock is the operating system's, so a crash does not leave it stuck.
 
         Raises InputError when another process holds it. A remote folder is not locked: object stores have no locks.
         """
         if not self.folder.local:
+            self.write_record()
             yield
             return
+        self.folder.fs.makedirs(self.folder.root, exist_ok=True)
         lock = FileLock(Path(self.folder.root) / ".lock")
         try:
             lock.acquire(timeout=0)
         except Timeout:
             raise InputError(f"another process is writing into {self.url}; wait for it to end, or give another --out") from None
         try:
+            self.write_record()
             yield
         finally:
             lock.release()

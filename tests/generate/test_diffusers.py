@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import command, error_of
+from commands import PROGRAM, command, error_of
 
 from generate.run import Run
 
@@ -75,7 +74,7 @@ def test_killed_midway_and_run_again_it_has_each_image_once(pipeline: Path, prom
     killed = tmp_path / "killed"
     argv = arguments(pipeline, prompts, killed, "--batch-size", 1, steps=40)
     process = subprocess.Popen(
-        [sys.executable, "-c", "from dataset_builder.console import main; main()", *argv],
+        [*PROGRAM, *argv],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -102,7 +101,7 @@ def test_killed_midway_and_run_again_it_has_each_image_once(pipeline: Path, prom
 def test_a_stop_signal_ends_after_the_batch_in_flight(pipeline: Path, prompts: Path, tmp_path: Path) -> None:
     argv = arguments(pipeline, prompts, tmp_path / "run", "--batch-size", 1, steps=60)
     process = subprocess.Popen(
-        [sys.executable, "-c", "from dataset_builder.console import main; main()", *argv],
+        [*PROGRAM, *argv],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -122,7 +121,9 @@ def test_a_stop_signal_ends_after_the_batch_in_flight(pipeline: Path, prompts: P
 def test_two_runs_into_one_folder_are_refused(pipeline: Path, prompts: Path, tmp_path: Path) -> None:
     command(*arguments(pipeline, prompts, tmp_path / "run"))
     with Run.open(str(tmp_path / "run")).locked():
+        before = (tmp_path / "run" / "run.json").read_bytes()
         assert "another process is writing into" in error_of(*arguments(pipeline, prompts, tmp_path / "run"))
+        assert (tmp_path / "run" / "run.json").read_bytes() == before
     command(*arguments(pipeline, prompts, tmp_path / "run"))
 
 

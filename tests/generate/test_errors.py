@@ -30,7 +30,7 @@ def rewrite(prompts: Path, config: str, change: object) -> Path:
 
 
 def test_unknown_language(prompts: Path, tmp_path: Path) -> None:
-    message = error_of(*generate(prompts, tmp_path / "run", "--languages", "en,tlh"))
+    message = error_of(*generate(prompts, tmp_path / "run", "--languages", "en,tlh"), own_process=True)
     assert "unknown language 'tlh': these prompts are in en, zh" in message
     assert not (tmp_path / "run").exists()
 

@@ -40,6 +40,16 @@ def test_what_was_appended_is_read_back(tmp_path: Path) -> None:
     assert [row["n"] for rows in parts.batches(["id", "n"], 2) for row in rows] == [0, 1, 2, 3, 4]
 
 
+def test_skipped_rows_are_left_out(tmp_path: Path) -> None:
+    parts = parts_in(tmp_path, row_group_rows=2)
+    parts.append(batch(*range(7)))
+    parts.fold()
+    parts.append(batch(7, 8))
+    rows = [row["n"] for each in parts.batches(["id", "n"], 3, skip={"0", "1", "3", "8"}) for row in each]
+    assert rows == [2, 4, 5, 6, 7]
+    assert not list(parts.batches(["id"], 3, skip=parts.ids()))
+
+
 def test_rows_in_a_part_and_in_the_journal_count_once(tmp_path: Path) -> None:
     parts = parts_in(tmp_path)
     parts.append(batch(1, 2))
