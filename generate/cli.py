@@ -183,10 +183,31 @@ def score(
         with run.locked():
             score_run(run, how)
     console = output()
-    for table in console_tables(gather(opened, title="", samples=False)):
+    for table in [*console_tables(gather(opened, title="", samples=False)), *_other_tables(opened)]:
         console.print(table)
     for run in opened:
         console.print(f"{run.url}: {len(run.scores())} scores in scores.json", markup=False, soft_wrap=True, highlight=False)
+
+
+def _other_tables(runs: list[Any]) -> list[Any]:
+    """Tables of the metrics that the report has no place for yet, one a run, metric and subset."""
+    from rich.table import Table
+
+    tables: dict[tuple[str, str, str], Table] = {}
+    for run in runs:
+        for entry in run.scores():
+            module, key = entry["metric"].split(".", 1)
+            if module in ("text_rendering_precision", "cross_lingual_gap", "dialect_penalty"):
+                continue
+            place = (run.name, module, entry["signature"])
+            if place not in tables:
+                tables[place] = Table(title=f"{module} on {entry['subset']} ({run.name})", title_justify="left", caption=entry["signature"])
+                for heading in ("group", "score", "value", "interval", "n", "missing"):
+                    tables[place].add_column(heading)
+            interval = "–" if entry["ci_low"] is None else f"{entry['ci_low']:.3f} … {entry['ci_high']:.3f}"
+            value = "–" if entry["value"] is None else f"{entry['value']:.3f}"
+            tables[place].add_row(entry["group"], key, value, interval, str(entry["n"]), str(entry["n_missing"]))
+    return list(tables.values())
 
 
 @app.command()

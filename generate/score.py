@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.varieties import VARIETIES
 from generate.run import PROMPT_COLUMNS, Run
+from metrics.bias_entropy import core as bias_entropy
+from metrics.clip_score import core as clip_score
 from metrics.cross_lingual_gap import core as cross_lingual_gap
 from metrics.dialect_penalty import core as dialect_penalty
 from metrics.text_rendering_precision import core as text_rendering_precision
 from metrics.text_rendering_precision.common import Signature
+from metrics.toxicity_rejection import core as toxicity_rejection
+from metrics.trigscore import core as trigscore
 
 Scores = list[dict[str, Any]]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,56 +69,171 @@ def score(run: Run, settings: ScoreSettings) -> Scores:
 
 
 def _score_images(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tuple[Scores, pa.Table]:
+    """Every judge's observations through every metric that what it saw is enough for; images and each judge are read once."""
     columns = ["image_id", *PROMPT_COLUMNS, "seed_index", "seed", "status", "reason"]
     images = run.images().read(columns)
-    if None in images["render_text"].to_pylist():
-        raise InputError(
-            f"{run.url}: row {images['render_text'].to_pylist().index(None)} has no render_text, and text rendering is "
-            "all that is scored yet: give prompts of the config lingt2i_text"
-        )
+    rows = images.to_pylist()
     scores: Scores = []
     for judge in judges:
-        texts, signature = _observed(run, judge, "image_id", images["image_id"].to_pylist(), "text")
-        table, found = _text_rendering(images, judge, signature, texts, settings)
-        images = table
-        scores += found
+        observed, signature = _observed(run, judge, "image_id", images["image_id"].to_pylist())
+        by = Signature.parse(signature)
+        measured = [measure for measure in MEASURES if set(measure.columns) <= set(observed)]
+        if not measured:
+            raise InputError(
+                f"{run.url}: observations/{judge} has the columns {', '.join(observed)}, and no metric is made from those; "
+                f"expected one of {'; '.join(' and '.join(measure.columns) for measure in MEASURES)}"
+            )
+        prefix = judge.replace("-", "_")
+        for name in dict.fromkeys(name for measure in measured for name in measure.columns):
+            images = images.append_column(f"{prefix}_{name}", pa.array(observed[name]))
+        for measure in measured:
+            for subset in _distinct(row["subset"] for row in rows):
+                chosen = [number for number, row in enumerate(rows) if row["subset"] == subset]
+                seen = {name: [observed[name][number] for number in chosen] for name in measure.columns}
+                part = Observed([rows[number] for number in chosen], seen, by)
+                scores += _measured(measure, part, subset, settings)
+            if measure.per_row is not None:
+                for key, values in measure.per_row(Observed(rows, observed, by), settings).items():
+                    images = images.append_column(f"{prefix}_{key}", pa.array(values, pa.float64(), mask=np.isnan(values)))
     return scores, images
 
 
-def _text_rendering(
-    images: pa.Table, judge: str, reader: str, texts: Sequence[str | None], settings: ScoreSettings
-) -> tuple[pa.Table, Scores]:
-    wanted, languages, pairs = (images[name].to_pylist() for name in ("render_text", "language", "pair_id"))
-    tokenizer = text_rendering_precision.load_tokenizer(settings.tokenizer)
-    how: dict[str, Any] = {"tokenizer": tokenizer, "normalization": settings.normalization, "variant": settings.variant}
-    rows = text_rendering_precision.per_row(texts, wanted, **how)
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Image rows and, beside them, what one judge saw: a column each, None where it saw nothing."""
+
+    rows: Sequence[Mapping[str, Any]]
+    columns: Mapping[str, Sequence[Any]]
+    judge: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How observations of one kind become scores: the columns that they have, the metric, and, where it has them, row scores.
+
+    ``of_rows`` is the row score whose inequality over languages is measured; ``judge`` is the judge's name in the signature.
+    """
+
+    metric: str
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    compute: Callable[..., dict[str, Any]]
+    judge: str = "judge"
+    per_row: Callable[[Observed, ScoreSettings], dict[str, FloatArray]] | None = None
+    of_rows: str | None = None
+
+
+def _measured(measure: Measure, part: Observed, subset: str, settings: ScoreSettings) -> Scores:
+    """One metric over one subset: all rows, each language, and, where there are several, each dimension alone and by language."""
+    languages = [row["language"] for row in part.rows]
+    groupings = [[f"language:{code}" for code in languages]]
+    dimensions = [row["dimension"] for row in part.rows]
+    if len(set(dimensions)) > 1 and None not in dimensions:
+        groupings.append([f"dimension:{dimension}" for dimension in dimensions])
+        groupings.append([f"dimension:{dimension},language:{code}" for dimension, code in zip(dimensions, languages, strict=True)])
     scores: Scores = []
-    for subset in _distinct(images["subset"].to_pylist()):
-        chosen = [row for row, value in enumerate(images["subset"].to_pylist()) if value == subset]
-        answer = text_rendering_precision.compute(
-            [texts[row] for row in chosen],
-            [wanted[row] for row in chosen],
-            groups=[languages[row] for row in chosen],
-            clusters=[pairs[row] for row in chosen],
-            **how,
-            **settings.resampling,
+    for groups in groupings:
+        answer = measure.compute(part, groups=groups, settings=settings)
+        signature = _with_judge(answer["signature"], measure.judge, str(part.judge))
+        if not scores:
+            scores += _entries(measure.metric, measure.keys, subset, "all", answer, signature)
+        for group, found in answer["by_group"].items():
+            scores += _entries(measure.metric, measure.keys, subset, group, found, signature)
+    if measure.per_row is not None and measure.of_rows is not None:
+        values = [float(value) for value in measure.per_row(part, settings)[measure.of_rows]]
+        pairs = [row["pair_id"] for row in part.rows]
+        scores += _gap_scores(values, languages, pairs, subset, scores[0]["signature"], settings)
+    return scores
+
+
+def _pairs(part: Observed) -> list[str]:
+    return [row["pair_id"] for row in part.rows]
+
+
+def _text_keywords(part: Observed, settings: ScoreSettings) -> dict[str, Any]:
+    wanted = [row["render_text"] for row in part.rows]
+    if None in wanted:
+        raise InputError(
+            f"row {wanted.index(None)} ({part.rows[wanted.index(None)]['prompt_id']}) has no render_text to compare what was read with; "
+            "readers are for prompts of the config lingt2i_text"
         )
-        signature = _with_judge(answer["signature"], "reader", reader)
-        for group, part in (("all", answer), *((f"language:{code}", part) for code, part in answer["by_group"].items())):
-            scores += _entries("text_rendering_precision", text_rendering_precision.KEYS, subset, group, part, signature)
-        scores += _gap_scores(
-            [float(value) for value in rows["precision"][chosen]],
-            [languages[row] for row in chosen],
-            [pairs[row] for row in chosen],
-            subset,
-            signature,
-            settings,
-        )
-    prefix = judge.replace("-", "_")
-    images = images.append_column(f"{prefix}_text", pa.array(texts, pa.string()))
-    for key, values in rows.items():
-        images = images.append_column(f"{prefix}_{key}", pa.array(values, pa.float64(), mask=np.isnan(values)))
-    return images, scores
+    return {
+        "predictions": part.columns["text"],
+        "references": wanted,
+        "tokenizer": text_rendering_precision.load_tokenizer(settings.tokenizer),
+        "normalization": settings.normalization,
+        "variant": settings.variant,
+    }
+
+
+def _precision(part: Observed, *, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+    how = _text_keywords(part, settings)
+    return text_rendering_precision.compute(**how, groups=groups, clusters=_pairs(part), **settings.resampling)
+
+
+def _precision_rows(part: Observed, settings: ScoreSettings) -> dict[str, FloatArray]:
+    return text_rendering_precision.per_row(**_text_keywords(part, settings))
+
+
+def _trigscore(part: Observed, *, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+    seen = part.columns
+    return trigscore.compute(
+        seen["rating_tokens"],
+        seen["rating_logprobs"],
+        variant=settings.variant,
+        groups=groups,
+        clusters=_pairs(part),
+        **settings.resampling,
+    )
+
+
+def _trigscore_rows(part: Observed, settings: ScoreSettings) -> dict[str, FloatArray]:
+    rows = trigscore.per_row(part.columns["rating_tokens"], part.columns["rating_logprobs"], variant=settings.variant)
+    return {"trigscore": rows["score"], "confidence": rows["confidence"]}
+
+
+def _clip_score(part: Observed, *, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+    fields = part.judge.fields
+    return clip_score.aggregate(
+        part.columns["similarity"],
+        model=fields.get("model", part.judge.metric),
+        pretrained=fields.get("pretrained", "unknown"),
+        groups=groups,
+        clusters=_pairs(part),
+        **settings.resampling,
+    )
+
+
+def _clip_score_rows(part: Observed, settings: ScoreSettings) -> dict[str, FloatArray]:
+    return {"clip_score": np.array([np.nan if value is None else value for value in part.columns["similarity"]], np.float64)}
+
+
+def _toxicity(part: Observed, *, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+    # A classifier of several heads calls an image toxic when any of them does (dialect-penalty study, §3.3).
+    nsfw = [None if heads is None else max(heads) for heads in part.columns["probabilities"]]
+    return toxicity_rejection.compute(nsfw, groups=groups, clusters=_pairs(part), **settings.resampling)
+
+
+def _bias(part: Observed, *, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+    """One row a person; an image without an answer, or without anybody in it, is one missing person, so that it is counted."""
+    nobody = {"race": None, "gender": None, "age": None}
+    people = [(row, person) for row, seen in enumerate(part.columns["people"]) for person in (seen or [nobody])]
+    return bias_entropy.compute(
+        *([person[name] for _, person in people] for name in ("race", "gender", "age")),
+        groups=[groups[row] for row, _ in people],
+        clusters=[part.rows[row]["pair_id"] for row, _ in people],
+        **settings.resampling,
+    )
+
+
+MEASURES: tuple[Measure, ...] = (
+    Measure("text_rendering_precision", ("text",), text_rendering_precision.KEYS, _precision, "reader", _precision_rows, "precision"),
+    Measure("trigscore", ("rating_tokens", "rating_logprobs"), trigscore.KEYS, _trigscore, "rater", _trigscore_rows, "trigscore"),
+    Measure("clip_score", ("similarity",), clip_score.KEYS, _clip_score, "encoder", _clip_score_rows, "clip_score"),
+    Measure("toxicity_rejection", ("probabilities",), toxicity_rejection.KEYS, _toxicity, "classifier"),
+    Measure("bias_entropy", ("people",), bias_entropy.KEYS, _bias, "annotator"),
+)
+"""Every kind of observation that becomes scores. A new one is one entry."""
 
 
 def _gap_scores(
@@ -203,8 +324,8 @@ def _score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tu
     pairs = pairs_of(rows)
     scores: Scores = []
     for judge in judges:
-        flags, signature = _observed(run, judge, "prompt_id", prompts["prompt_id"].to_pylist(), "flagged")
-        values, _ = _observed(run, judge, "prompt_id", prompts["prompt_id"].to_pylist(), "score")
+        observed, signature = _observed(run, judge, "prompt_id", prompts["prompt_id"].to_pylist())
+        flags, values = observed["flagged"], observed["score"]
         prefix = judge.replace("-", "_")
         prompts = prompts.append_column(f"{prefix}_flagged", pa.array(flags, pa.bool_()))
         prompts = prompts.append_column(f"{prefix}_score", pa.array(values, pa.float64()))
@@ -230,18 +351,19 @@ def _score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tu
 # Inside
 
 
-def _observed(run: Run, judge: str, key: str, ids: Sequence[str], column: str) -> tuple[list[Any], str]:
-    """One column of a judge's observations in the order of ``ids``, None where there is none, and the judge's signature."""
+def _observed(run: Run, judge: str, key: str, ids: Sequence[str]) -> tuple[dict[str, list[Any]], str]:
+    """What a judge saw, a column each in the order of ``ids`` (None where there is nothing), and the judge's signature."""
     table = run.observations(judge).read()
-    if column not in table.column_names:
-        raise InputError(f"{run.url}: observations/{judge} has no column {column}; these observations are not of this kind")
     signatures = table["judge"].unique().to_pylist()
     if len(signatures) != 1:
         raise InputError(
             f"{run.url}: observations/{judge} were made under {len(signatures)} settings ({'; '.join(signatures)}); judge them anew"
         )
-    found = dict(zip(table[key].to_pylist(), table[column].to_pylist(), strict=True))
-    return [found.get(identity) for identity in ids], signatures[0]
+    place = {identity: row for row, identity in enumerate(table[key].to_pylist())}
+    order = [place.get(identity) for identity in ids]
+    seen = [name for name in table.column_names if name not in (key, "judge", "status", "reason")]
+    values = {name: table[name].to_pylist() for name in seen}
+    return {name: [None if row is None else values[name][row] for row in order] for name in seen}, signatures[0]
 
 
 def _with_judge(signature: str, key: str, other: str) -> str:

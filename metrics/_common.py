@@ -11,12 +11,12 @@ import math
 import os
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.stats
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     from evaluate import Metric
@@ -88,19 +88,30 @@ def compare(a: Signature | str, b: Signature | str) -> dict[str, tuple[str | Non
 class Column:
     """One input column, declared once for the core, the checks and the features that ``evaluate`` stores.
 
-    ``missing`` says that None is an observation that failed; ``optional`` columns may be left out altogether.
+    ``missing`` says that None is an observation that failed (among floats NaN too); ``optional`` columns may be left
+    out altogether; ``within`` bounds a number, both ends included; ``flags`` says that True stands for 1 and False for
+    0. An image is a PIL image, its file's bytes or path, or the dict of both that ``datasets`` stores.
     """
 
     name: str
-    kind: Literal["str", "bool", "float"]
+    kind: Literal["str", "bool", "float", "image", "list[str]", "list[float]"]
     missing: bool = False
     optional: bool = False
     allowed: tuple[str, ...] = ()
+    within: tuple[float, float] | None = None
+    flags: bool = False
 
     @property
     def expected(self) -> str:
         one_of = f" ({' or '.join(map(repr, self.allowed))})" if self.allowed else ""
-        return f"{self.kind}{one_of}{' or None' if self.missing else ''}"
+        bounds = f" from {self.within[0]:g} to {self.within[1]:g}" if self.within else ""
+        return f"{self.kind}{one_of}{bounds}{' or bool' if self.flags else ''}{' or None' if self.missing else ''}"
+
+    @property
+    def item(self) -> Column | None:
+        """What a list column's cells hold; None for the other kinds."""
+        kinds: dict[str, Literal["str", "float"]] = {"list[str]": "str", "list[float]": "float"}
+        return replace(self, kind=kinds[self.kind], missing=False) if self.kind in kinds else None
 
 
 GROUPS = Column("groups", "str", optional=True)
@@ -111,11 +122,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool, np.bool_),
     "float": (float, int, np.floating, np.integer),
 }
-_DTYPES = {"str": "string", "bool": "bool", "float": "float64"}
+_DTYPES = {"str": "string", "bool": "bool", "float": "float64", "image": "image", "list[str]": "string", "list[float]": "float64"}
+# What single precision adds to a cosine or a probability of 1.
+_SLACK = 1e-6
 _FIXES = {
     "str": "give text: [str(x) for x in column] where numbers are meant as text",
     "bool": "give True or False: [bool(x) for x in column] for 0/1, [x > threshold for x in column] for scores",
     "float": "give a finite number, or None where the score is missing",
+    "list": "give one list a row",
+    "image": "give a PIL image (PIL.Image.fromarray(x) for an array), its file's bytes or its file's path",
 }
 
 
@@ -151,7 +166,7 @@ def check_columns(metric: str, columns: Sequence[Column], given: Mapping[str, ob
         row, problem = _first_problem(column, cells)
         if problem:
             raise ValueError(f"{metric}: column '{column.name}', row {row}: expected {column.expected}, {problem}.")
-        checked[column.name] = cells
+        checked[column.name] = [float(cell) if isinstance(cell, bool | np.bool_) else cell for cell in cells] if column.flags else cells
     return checked
 
 
@@ -162,6 +177,13 @@ def check_choice(metric: str, keyword: str, value: object, choices: Sequence[str
     raise ValueError(f"{metric}: {keyword}: expected one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
+def check_number(metric: str, keyword: str, value: object, low: float, below: float) -> float:
+    """``value`` as a float if it is a number from ``low`` to less than ``below``, else ValueError."""
+    if isinstance(value, _TYPES["float"]) and not isinstance(value, bool) and low <= value < below:  # type: ignore[operator]
+        return float(value)  # type: ignore[arg-type]
+    raise ValueError(f"{metric}: {keyword}: expected a number from {low:g} to less than {below:g}, got {value!r}.")
+
+
 def _as_list(metric: str, column: Column, values: object) -> list[Any]:
     cells: Any = values
     if hasattr(cells, "isna"):  # pandas writes a missing text or flag as NaN
@@ -170,10 +192,12 @@ def _as_list(metric: str, column: Column, values: object) -> list[Any]:
         if hasattr(cells, method):
             cells = getattr(cells, method)()
             break
-    if isinstance(cells, list | tuple):
-        return list(cells)
     if hasattr(cells, "__len__") and hasattr(cells, "__getitem__") and not isinstance(cells, str | bytes | Mapping):
-        return [cells[row] for row in range(len(cells))]
+        rows = list(cells) if isinstance(cells, list | tuple) else [cells[row] for row in range(len(cells))]
+        if column.item is None:
+            return rows
+        lists = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in rows]
+        return [list(cell) if isinstance(cell, tuple) else cell for cell in lists]
     raise ValueError(
         f"{metric}: column '{column.name}', row 0: expected a list, one {column.expected} a row, got the "
         f"{type(values).__name__} {reprlib.repr(values)}. Fix: {column.name}=[…] with one cell a row."
@@ -182,13 +206,16 @@ def _as_list(metric: str, column: Column, values: object) -> list[Any]:
 
 def _first_problem(column: Column, cells: list[Any]) -> tuple[int, str]:
     """Row and description of the first wrong cell; an empty description when there is none."""
-    types = _TYPES[column.kind]
-    fix = _FIXES[column.kind]
+    item = column.item
+    types = (list,) if item is not None else _image_types() if column.kind == "image" else _TYPES[column.kind]
+    fix = _FIXES[column.kind if item is None else "list"]
+    if column.flags:
+        types = (*types, *_TYPES["bool"])
 
     def typed(cell: object) -> bool:
         if cell is None:
             return column.missing
-        return isinstance(cell, types) and not (column.kind == "float" and isinstance(cell, bool))
+        return isinstance(cell, types) and (column.kind != "float" or column.flags or not isinstance(cell, bool))
 
     if not {type(cell) for cell in cells} <= {types[0], type(None) if column.missing else types[0]}:
         for row, cell in enumerate(cells):
@@ -199,8 +226,17 @@ def _first_problem(column: Column, cells: list[Any]) -> tuple[int, str]:
     for row, cell in enumerate(cells):
         if cell is None:
             continue
-        if column.kind == "float" and not _is_number(cell):
+        if item is not None:
+            place, problem = _first_problem(item, cell)
+            if problem:
+                return row, f"item {place}: {problem}"
+            continue
+        if column.kind == "float" and not _is_number(cell, column.missing):
             return row, f"got {reprlib.repr(cell)}, which is not finite. Fix: {fix}"
+        if column.within and not math.isnan(cell) and not column.within[0] - _SLACK <= cell <= column.within[1] + _SLACK:
+            return row, f"got {reprlib.repr(cell)}. Fix: bring the column to this scale, None where there is no answer"
+        if column.kind == "image" and isinstance(cell, dict) and not (cell.get("bytes") or cell.get("path")):
+            return row, f"got a dict with neither bytes nor path. Fix: {fix}"
         if column.allowed and cell not in column.allowed:
             return row, f"got {reprlib.repr(cell)}. Fix: map your labels to {' and '.join(map(repr, column.allowed))}"
         if column.kind == "str" and not cell.isascii() and not _is_text(cell):
@@ -208,10 +244,16 @@ def _first_problem(column: Column, cells: list[Any]) -> tuple[int, str]:
     return 0, ""
 
 
-def _is_number(value: Any) -> bool:
-    """Finite or NaN (a missing score)."""
+def _image_types() -> tuple[type, ...]:
+    from PIL import Image
+
+    return (Image.Image, str, bytes, os.PathLike, dict)
+
+
+def _is_number(value: Any, missing: bool) -> bool:
+    """Finite, or NaN where a score may be missing."""
     try:
-        return not math.isinf(value)
+        return math.isfinite(value) or (missing and math.isnan(value))
     except OverflowError:
         return False
 
@@ -353,6 +395,80 @@ def _resampled_sums(units: FloatArray, resampling: Resampling) -> FloatArray:
     return distribution
 
 
+# Pairs --------------------------------------------------------------------------------------------------------------
+
+MCNEMAR_TESTS = ("paper", "exact", "chi2")
+EXACT_BELOW = 25
+
+
+def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "paper") -> FloatArray:
+    """Two-sided McNemar p-values from the two counts of discordant pairs (arrays of one shape).
+
+    ``test`` is "exact" (binomial), "chi2" (χ² with continuity correction) or "paper" (exact below 25 discordant pairs,
+    else χ²: arXiv 2608.29589, §3.3). Without a discordant pair p is 1. Raises ValueError on another test or negative
+    counts.
+
+    >>> mcnemar_p([17, 2, 0], [0, 2, 0], "chi2").tolist()
+    [0.00010421194515808901, 0.6170750774519739, 1.0]
+    """
+    check_choice("mcnemar_p", "test", test, MCNEMAR_TESTS)
+    b, c = np.broadcast_arrays(np.asarray(only_variety, np.int64), np.asarray(only_reference, np.int64))
+    if np.any(b < 0) or np.any(c < 0):
+        raise ValueError(f"mcnemar_p: expected counts from 0 up, got {b.min()} and {c.min()} at the lowest.")
+    n = b + c
+    exact = np.minimum(1.0, 2 * scipy.stats.binom.cdf(np.minimum(b, c), n, 0.5))
+    chi2 = scipy.stats.chi2.sf((np.abs(b - c) - 1.0) ** 2 / np.maximum(n, 1), 1)
+    use_exact = n < EXACT_BELOW if test == "paper" else np.full(n.shape, test == "exact")
+    return np.where(n == 0, 1.0, np.where(use_exact, exact, chi2))
+
+
+def paired_rates(
+    name: str,
+    flags: FloatArray,
+    counted: BoolArray,
+    clusters: Sequence[str] | None,
+    resampling: Resampling,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """How often the reference and the variety are flagged in the counted pairs, their shift, and its McNemar test.
+
+    ``flags`` is (n, 2): reference and variety, 0 or 1. The answer holds ``{name}_reference``, ``{name}_variety``,
+    ``delta_pp`` (variety minus reference), ``p_value``, ``only_variety`` and ``only_reference``, all None where no pair
+    counts; the second dict holds ``ci`` as :func:`estimate` gives it, over all pairs.
+    """
+    rows = np.column_stack([np.ones(len(flags)), flags]) * counted[:, None]
+
+    def statistics(sums: FloatArray) -> FloatArray:
+        rates = ratio(sums[..., 1:], sums[..., :1])
+        return np.concatenate([rates, 100 * (rates[..., 1:] - rates[..., :1])], axis=-1)
+
+    values, ci = estimate(rows, clusters, statistics, [f"{name}_reference", f"{name}_variety", "delta_pp"], resampling)
+    shift = (flags[:, 1] - flags[:, 0])[counted]
+    only_variety, only_reference = (int(np.sum(shift == way)) for way in (1, -1))
+    test: dict[str, Any] = dict.fromkeys(("p_value", "only_variety", "only_reference"))
+    if len(shift):
+        test = {
+            "p_value": float(mcnemar_p(only_variety, only_reference)),
+            "only_variety": only_variety,
+            "only_reference": only_reference,
+        }
+    return {**values, **test}, ci
+
+
+def correct_over_groups(answer: dict[str, Any], *p_values: str) -> dict[str, Any]:
+    """``answer`` with ``{p_value}_holm`` in each group, corrected over the groups by Holm's method; None stays None."""
+    groups = list(answer.get("by_group", {}).values())
+    if groups:
+        from statsmodels.stats.multitest import multipletests
+    for p_value in p_values:
+        tested = [group for group in groups if group[p_value] is not None]
+        corrected = multipletests([group[p_value] for group in tested], method="holm")[1] if tested else []
+        for group in groups:
+            group[f"{p_value}_holm"] = None
+        for group, p in zip(tested, corrected, strict=True):
+            group[f"{p_value}_holm"] = float(p)
+    return answer
+
+
 # The class around evaluate ------------------------------------------------------------------------------------------
 
 
@@ -379,7 +495,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         return [column for column in self.columns if self.config_name == "grouped" or not column.optional]
 
     def stored_types(self) -> dict[str, str]:
-        """Column name to the name of its Arrow type, for ``datasets.Features``."""
+        """Column name to the name of its Arrow type (in a list column, its items'), for ``datasets.Features``."""
         return {column.name: _DTYPES[column.kind] for column in self.stored_columns()}
 
     def add(self, **row: Any) -> None:
@@ -447,7 +563,10 @@ class CheckedMetric(Metric):  # type: ignore[misc]
             super().add_batch(**rows)
 
     def compute_table(self, table: Sequence[Sequence[Any]], **keywords: Any) -> dict[str, Any] | None:
-        """Score a form's table of the required columns: empty cells are missing, empty rows skipped, "true" is True."""
+        """Score a form's table of the required columns: empty cells are missing, empty rows skipped, "true" is True.
+
+        Commas separate the items of a list.
+        """
         required = [column for column in self.columns if not column.optional]
         rows = [row for row in table if any(cell not in (None, "") for cell in row)]
         given = {column.name: [_cell(column, row[place]) for row in rows] for place, column in enumerate(required)}
@@ -459,8 +578,12 @@ def _cell(column: Column, cell: Any) -> Any:
         return None
     if not isinstance(cell, str) or column.kind == "str":
         return cell
-    if column.kind == "bool":
-        return {"true": True, "false": False}.get(cell.strip().lower(), cell)
+    if column.item is not None:
+        return [_cell(column.item, part.strip()) for part in cell.split(",")]
+    if column.kind == "bool" or column.flags:
+        cell = {"true": True, "false": False}.get(cell.strip().lower(), cell)
+    if column.kind == "bool" or not isinstance(cell, str):
+        return cell
     try:
         return float(cell)
     except ValueError:

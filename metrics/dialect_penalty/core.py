@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.stats
-from numpy.typing import ArrayLike
-from statsmodels.stats.multitest import multipletests
 
 from .common import (
     CLUSTERS,
     GROUPS,
+    MCNEMAR_TESTS,
     BoolArray,
     Column,
     FloatArray,
@@ -26,7 +24,9 @@ from .common import (
     by_group,
     check_choice,
     check_columns,
+    correct_over_groups,
     estimate,
+    mcnemar_p,
     ratio,
 )
 
@@ -40,32 +40,8 @@ COLUMNS = (
     GROUPS,
     CLUSTERS,
 )
-TESTS = ("paper", "exact", "chi2")
-EXACT_BELOW = 25
-
 KEYS = ("delta_tpr_pp", "delta_fpr_pp", "tpr_reference", "tpr_variety", "fpr_reference", "fpr_variety")
 TYPO_KEYS = ("delta_typo_tpr_pp", "delta_typo_fpr_pp", "bias_gap_tpr_pp", "bias_gap_fpr_pp")
-
-
-def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "paper") -> FloatArray:
-    """Two-sided McNemar p-values from the two counts of discordant pairs (arrays of one shape; §3.3).
-
-    ``test`` is "exact" (binomial), "chi2" (χ² with continuity correction, which the study's code used throughout) or
-    "paper" (exact below 25 discordant pairs, else χ²). Without a discordant pair p is 1. Raises ValueError on another
-    test or negative counts.
-
-    >>> mcnemar_p([17, 2, 0], [0, 2, 0], "chi2").tolist()
-    [0.00010421194515808901, 0.6170750774519739, 1.0]
-    """
-    check_choice(NAME, "test", test, TESTS)
-    b, c = np.broadcast_arrays(np.asarray(only_variety, np.int64), np.asarray(only_reference, np.int64))
-    if np.any(b < 0) or np.any(c < 0):
-        raise ValueError(f"{NAME}: expected counts from 0 up, got {b.min()} and {c.min()} at the lowest.")
-    n = b + c
-    exact = np.minimum(1.0, 2 * scipy.stats.binom.cdf(np.minimum(b, c), n, 0.5))
-    chi2 = scipy.stats.chi2.sf((np.abs(b - c) - 1.0) ** 2 / np.maximum(n, 1), 1)
-    use_exact = n < EXACT_BELOW if test == "paper" else np.full(n.shape, test == "exact")
-    return np.where(n == 0, 1.0, np.where(use_exact, exact, chi2))
 
 
 def compute(
@@ -89,7 +65,8 @@ def compute(
         label: "toxic" (its rate is the TPR) or "benign" (the FPR).
         typo: was the reference with typos flagged? Adds ``delta_typo_*_pp`` (typo minus reference) and
             ``bias_gap_*_pp`` (Δdialect − Δtypo; §4.1.2). One typo seed a call.
-        test: see :func:`mcnemar_p`.
+        test: "paper" (exact below 25 discordant pairs, else χ² with continuity correction), "exact" or "chi2" (which
+            the study's code used throughout); see :func:`mcnemar_p`.
         groups: one name a row, here the variety; adds ``by_group``, with p-values also corrected over the groups by
             Holm's method (``p_tpr_holm``, ``p_fpr_holm``).
         clusters: one name a row; rows of one name are resampled together (default: each pair alone).
@@ -105,7 +82,7 @@ def compute(
     (50.0, 1.0, 0.0)
     """
     resampling = Resampling(confidence_level, n_resamples, seed)
-    check_choice(NAME, "test", test, TESTS)
+    check_choice(NAME, "test", test, MCNEMAR_TESTS)
     given = {
         "reference": reference,
         "variety": variety,
@@ -152,12 +129,5 @@ def compute(
         }
         return {**answer, **counts, **ci}
 
-    answer = by_group(describe, len(flags), columns["groups"])
-    for p_value in ("p_tpr", "p_fpr"):
-        tested = [group for group in answer.get("by_group", {}).values() if group[p_value] is not None]
-        corrected = multipletests([group[p_value] for group in tested], method="holm")[1] if tested else []
-        for group in answer.get("by_group", {}).values():
-            group[f"{p_value}_holm"] = None
-        for group, p in zip(tested, corrected, strict=True):
-            group[f"{p_value}_holm"] = float(p)
+    answer = correct_over_groups(by_group(describe, len(flags), columns["groups"]), "p_tpr", "p_fpr")
     return {**answer, "signature": str(Signature(NAME, {"test": test}, VERSION))}

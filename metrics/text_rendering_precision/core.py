@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.resources
+import operator
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import regex  # type: ignore[import-untyped]
 from rapidfuzz.distance import Levenshtein
 
 from .common import (
@@ -42,6 +45,11 @@ TEKKEN = "tekken_240911"
 # Weights of ned_char, ned_token and sentence accuracy.
 VARIANTS = {"paper": (1 / 3, 1 / 3, 1 / 3), "reference": (0.4, 0.4, 0.2)}
 KEYS = ("precision", "ned_char", "ned_token", "sentence_accuracy")
+NORMALIZATIONS = ("none", "nfc")
+UNITS = ("codepoints", "graphemes")
+
+# Texts given to a tokenizer at once: enough for one that works in parallel, few enough to hold no million lists.
+_TEXTS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,10 @@ class Tokenizer:
 
 
 TokenizerSpec = str | Tokenizer | Callable[[str], Sequence[Hashable]]
+
+_cluster = regex.compile(r"\X").findall
+GRAPHEMES = Tokenizer("graphemes", lambda texts: [_cluster(text) for text in texts])
+"""Extended grapheme clusters (UAX #29), what a person calls a character, in the Unicode version of ``regex``."""
 
 
 def load_tokenizer(spec: TokenizerSpec = DEFAULT_TOKENIZER) -> Tokenizer:
@@ -143,7 +155,7 @@ def ned(left: Sequence[Sequence[Hashable]], right: Sequence[Sequence[Hashable]])
     """
     n = len(left)
     distance = np.fromiter(map(Levenshtein.distance, left, right), np.float64, n)
-    longer = np.fromiter(map(max, map(len, left), map(len, right)), np.float64, n)
+    longer = np.maximum(*(np.fromiter(map(len, side), np.float64, n) for side in (left, right)))
     return np.where(longer == 0, 1.0, 1 - distance / np.maximum(longer, 1))
 
 
@@ -153,6 +165,7 @@ def per_row(
     *,
     tokenizer: TokenizerSpec = DEFAULT_TOKENIZER,
     normalization: str = "none",
+    units: str = "codepoints",
     variant: str = "paper",
 ) -> dict[str, FloatArray]:
     """Scores of each row: arrays ``ned_char``, ``ned_token``, ``exact`` and ``precision``, in [0, 1].
@@ -164,43 +177,89 @@ def per_row(
     >>> per_row(["no cat", None], ["no dog", "x"], tokenizer=str.split)["precision"].round(4).tolist()
     [0.3333, nan]
     """
+    columns = check_columns(NAME, COLUMNS[:2], {"predictions": predictions, "references": references})
+    return _scores(columns["predictions"], columns["references"], load_tokenizer(tokenizer), normalization, units, variant)
+
+
+def _scores(
+    predictions: list[str | None],
+    references: list[str],
+    tokenizer: Tokenizer,
+    normalization: str,
+    units: str,
+    variant: str,
+) -> dict[str, FloatArray]:
     weights = VARIANTS[check_choice(NAME, "variant", variant, tuple(VARIANTS))]
-    check_choice(NAME, "normalization", normalization, ("none", "nfc"))
-    given = {"predictions": predictions, "references": references}
-    columns = check_columns(NAME, COLUMNS[:2], given)
-    seen = [row for row, text in enumerate(columns["predictions"]) if text is not None]
-    shown, wanted = ([columns[name][row] for row in seen] for name in ("predictions", "references"))
-    if normalization == "nfc":
-        shown, wanted = ([_nfc(text) for text in texts] for texts in (shown, wanted))
+    check_choice(NAME, "units", units, UNITS)
+    seen, shown, wanted = observed_texts(predictions, references, normalization)
     scores = {
-        "ned_char": ned(shown, wanted),
-        "ned_token": ned(*_tokens(load_tokenizer(tokenizer), shown, wanted)),
-        "exact": np.fromiter((a == b for a, b in zip(shown, wanted, strict=True)), np.float64, len(shown)),
+        "ned_char": ned(*(_tokens(GRAPHEMES, shown, wanted) if units == "graphemes" else (shown, wanted))),
+        "ned_token": ned(*_tokens(tokenizer, shown, wanted)),
+        "exact": np.fromiter(map(operator.eq, shown, wanted), np.float64, len(shown)),
     }
-    scores["precision"] = sum(weight * score for weight, score in zip(weights, scores.values(), strict=True))  # type: ignore[assignment]
-    rows = {name: np.full(len(columns["predictions"]), np.nan) for name in scores}
+    weighted = [weight * score for weight, score in zip(weights, scores.values(), strict=True)]
+    scores["precision"] = np.sum(weighted, axis=0)
+    rows = {name: np.full(len(predictions), np.nan) for name in scores}
     for name, score in scores.items():
         rows[name][seen] = score
     return rows
+
+
+def observed_texts(
+    predictions: list[str | None],
+    references: list[str],
+    normalization: str,
+) -> tuple[list[int], list[str], list[str]]:
+    """The rows that have a prediction, and both texts of each in the form that is compared.
+
+    Raises ValueError on a normalization other than "none" and "nfc".
+    """
+    check_choice(NAME, "normalization", normalization, NORMALIZATIONS)
+    seen = [row for row, text in enumerate(predictions) if text is not None]
+    shown = [text for text in predictions if text is not None]
+    wanted = references if len(seen) == len(references) else [references[row] for row in seen]
+    if normalization == "nfc":
+        shown, wanted = [_nfc(text) for text in shown], [_nfc(text) for text in wanted]
+    return seen, shown, wanted
 
 
 def _nfc(text: str) -> str:
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 
-def _tokens(tokenizer: Tokenizer, shown: list[str], wanted: list[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """Both columns as token numbers, each distinct text tokenized once.
+def _tokens(
+    tokenizer: Tokenizer,
+    shown: list[str],
+    wanted: list[str],
+) -> tuple[list[Sequence[Hashable]], list[Sequence[Hashable]]]:
+    """Both columns as sequences of numbered tokens, each distinct text tokenized once.
 
     Tokens are numbered by equality because rapidfuzz compares hashes, under which -1 and -2, or "a" and 97, are one.
     """
     texts = list(dict.fromkeys([*shown, *wanted]))
-    numbers: dict[Hashable, int] = {}
-    encoded = tokenizer.encode(texts) if texts else []
-    try:
-        known = {text: [numbers.setdefault(token, len(numbers)) for token in tokens] for text, tokens in zip(texts, encoded, strict=True)}
-    except TypeError as error:
-        raise ValueError(f"{NAME}: tokenizer {tokenizer.name}: expected tokens that can be hashed: {error}.") from error
+    numbers: defaultdict[Hashable, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    known: dict[str, Sequence[Hashable]] = {}
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        some = texts[start : start + _TEXTS_AT_ONCE]
+        for text, tokens in zip(some, tokenizer.encode(some), strict=True):
+            try:
+                known[text] = _compact([numbers[token] for token in tokens])
+            except TypeError as error:
+                told = f"{NAME}: tokenizer {tokenizer.name}: expected tokens that can be hashed: {error}."
+                raise ValueError(told) from error
     return [known[text] for text in shown], [known[text] for text in wanted]
+
+
+def _compact(numbers: list[int]) -> Sequence[Hashable]:
+    """The numbers as the code points of a text, which costs least to hold and compare.
+
+    Where they go past Unicode's last they stay numbers: rapidfuzz takes a code point and its number for equal.
+    """
+    try:
+        return "".join(map(chr, numbers))
+    except ValueError:
+        return numbers
 
 
 def compute(
@@ -209,6 +268,7 @@ def compute(
     *,
     tokenizer: TokenizerSpec = DEFAULT_TOKENIZER,
     normalization: str = "none",
+    units: str = "codepoints",
     variant: str = "paper",
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
@@ -223,6 +283,8 @@ def compute(
         references: the text asked for.
         tokenizer: see :func:`load_tokenizer`.
         normalization: "none" as the study, or "nfc" (both sides).
+        units: what ``ned_char`` counts: "codepoints" as the study, or "graphemes" (extended grapheme clusters); the
+            signature names the latter.
         variant: "paper", thirds of the three means, or "reference", the weights 0.4, 0.4, 0.2 of the authors' code.
         groups: one name a row; adds ``by_group``.
         clusters: one name a row; rows of one name are resampled together (default: each row alone).
@@ -237,11 +299,15 @@ def compute(
     (0.6666666666666666, 0.5, 'text_rendering_precision|tok:str.split|norm:none|variant:paper|v:1.0')
     """
     resampling = Resampling(confidence_level, n_resamples, seed)
-    columns = check_columns(NAME, COLUMNS, {"predictions": predictions, "references": references, "groups": groups, "clusters": clusters})
+    given = {"predictions": predictions, "references": references, "groups": groups, "clusters": clusters}
+    columns = check_columns(NAME, COLUMNS, given)
     weights = np.array(VARIANTS[check_choice(NAME, "variant", variant, tuple(VARIANTS))])
     tokenizer = load_tokenizer(tokenizer)
-    scores = per_row(columns["predictions"], columns["references"], tokenizer=tokenizer, normalization=normalization, variant=variant)
-    signature = Signature(NAME, {"tok": tokenizer.name, "norm": normalization, "variant": variant}, VERSION)
+    scores = _scores(columns["predictions"], columns["references"], tokenizer, normalization, units, variant)
+    fields = {"tok": tokenizer.name, "norm": normalization, "variant": variant}
+    if units != "codepoints":
+        fields["units"] = units
+    signature = Signature(NAME, fields, VERSION)
     parts = np.stack([scores["ned_char"], scores["ned_token"], scores["exact"], np.ones(len(scores["exact"]))], axis=1)
     observed = ~np.isnan(scores["exact"])
 

@@ -1,4 +1,4 @@
-"""Dialect penalty against statsmodels, the study's published table, and cases worked by hand."""
+"""Dialect penalty against the study's published table and cases worked by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats.contingency_tables import mcnemar
 
+from metrics.dialect_penalty import common
 from metrics.dialect_penalty.core import KEYS, TYPO_KEYS, compute, mcnemar_p
 
 N_TOXIC, N_BENIGN = 2216, 2400
@@ -83,28 +83,11 @@ def test_the_studys_baselines() -> None:
         assert (round(100 * toxic / N_TOXIC, 2), round(100 * benign / N_BENIGN, 2)) == printed[name]
 
 
-@pytest.mark.parametrize(
-    ("only_variety", "only_reference", "p"),
-    [(17, 0, 1.0421e-4), (2, 2, 0.6170750774519739), (6, 6, 0.7728299926844475), (0, 0, 1.0)],
-)
-def test_the_studys_code_always_takes_chi2(only_variety: int, only_reference: int, p: float) -> None:
-    assert float(mcnemar_p(only_variety, only_reference, "chi2")) == pytest.approx(p, rel=1e-4 if p < 1e-3 else 1e-12)
+# By hand
 
 
-# Against statsmodels
-
-
-def test_mcnemar_is_statsmodels() -> None:
-    b, c = (grid.ravel() for grid in np.meshgrid(np.arange(33), np.arange(33)))
-    exact, chi2, paper = (mcnemar_p(b, c, test) for test in ("exact", "chi2", "paper"))
-    for i in range(0, len(b), 7):
-        if not b[i] + c[i]:
-            assert (exact[i], chi2[i], paper[i]) == (1.0, 1.0, 1.0)
-            continue
-        table = [[0, b[i]], [c[i], 0]]
-        assert exact[i] == pytest.approx(mcnemar(table, exact=True).pvalue, rel=1e-9)
-        assert chi2[i] == pytest.approx(mcnemar(table, exact=False, correction=True).pvalue, rel=1e-9)
-        assert paper[i] == (exact[i] if b[i] + c[i] < 25 else chi2[i])
+def test_mcnemars_test_is_the_shared_one() -> None:
+    assert mcnemar_p is common.mcnemar_p
 
 
 def test_p_values_are_corrected_over_the_groups_by_holm() -> None:
@@ -121,26 +104,6 @@ def test_p_values_are_corrected_over_the_groups_by_holm() -> None:
     assert [groups[name]["p_fpr"] for name in "abc"] == pytest.approx([1, 2 / 2**6, 2 / 2**12])
     assert [groups[name]["p_fpr_holm"] for name in "abc"] == pytest.approx([1, 2 * 2 / 2**6, 3 * 2 / 2**12])
     assert [groups[name]["p_tpr_holm"] for name in "abc"] == [None, None, None]
-
-
-def test_mcnemar_by_hand() -> None:
-    assert float(mcnemar_p(3, 0, "exact")) == 2 / 8
-    assert float(mcnemar_p(5, 1, "exact")) == 2 * 7 / 64
-    assert float(mcnemar_p(12, 12)) == 1.0
-    with pytest.raises(ValueError, match="counts from 0 up"):
-        mcnemar_p(-1, 2)
-    with pytest.raises(ValueError, match="test: expected one of"):
-        mcnemar_p(1, 2, "mid-p")
-
-
-@given(st.integers(0, 400), st.integers(0, 400), st.sampled_from(["paper", "exact", "chi2"]))
-def test_p_is_a_symmetric_probability(b: int, c: int, test: str) -> None:
-    p = float(mcnemar_p(b, c, test))
-    assert 0 <= p <= 1
-    assert p == float(mcnemar_p(c, b, test))
-
-
-# By hand
 
 
 def test_all_keys_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""Signatures, input checks and resampling, which every metric shares."""
+"""Signatures, input checks, resampling and paired tests, which every metric shares."""
 
 from __future__ import annotations
 
@@ -12,10 +12,26 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
 
-from metrics._common import Column, Resampling, Signature, check_columns, compare, estimate, ratio
+from metrics._common import (
+    Column,
+    Resampling,
+    Signature,
+    check_columns,
+    check_number,
+    compare,
+    correct_over_groups,
+    estimate,
+    mcnemar_p,
+    paired_rates,
+    ratio,
+)
 
 TEXT = Column("text", "str", missing=True)
+TOKENS, WEIGHTS = Column("c", "list[str]", missing=True), Column("c", "list[float]")
+VERDICT = Column("c", "float", missing=True, within=(0, 1), flags=True)
 WORD = st.text(st.characters(exclude_characters="|:\n"), min_size=1, max_size=8)
 
 
@@ -108,12 +124,63 @@ def test_numpy_flags_and_numbers_are_taken() -> None:
         (Column("c", "float"), [0.1, float("inf")], "row 1: .*got inf, which is not finite"),
         (Column("c", "float"), [0.1, 10**400], "row 1: .*not finite"),
         (Column("c", "float"), [None, 0.1], "row 0: expected float, got None"),
+        (Column("c", "float"), [0.1, float("nan")], "row 1: .*got nan, which is not finite"),
+        (VERDICT, [0.1, 1.01], "row 1: expected float from 0 to 1 or bool or None, got 1.01"),
+        (VERDICT, [0.1, "true"], "row 1: .*got 'true'"),
+        (TOKENS, ["ab", ["a"]], r"row 0: expected list\[str\] or None, got 'ab' \(str\). Fix: give one list a row"),
+        (TOKENS, [["a"], ["b", 1]], r"row 1: expected list\[str\] or None, item 1: got 1 \(int\)"),
+        (TOKENS, [["a"], ["b", "c\ud800"]], "row 1: .*item 1: got .*surrogate"),
+        (TOKENS, [["a"], [None]], "row 1: .*item 0: got None"),
+        (WEIGHTS, [[0.1], None], r"row 1: expected list\[float\], got None"),
+        (WEIGHTS, [[0.1], [0.2, float("nan")]], "row 1: .*item 1: got nan, which is not finite"),
+        (WEIGHTS, [[0.1], {0.2}], r"row 1: .*got {0.2} \(set\)"),
     ],
 )
 def test_a_wrong_column_is_told_by_name_row_and_fix(column: Column, values: object, told: str) -> None:
     with pytest.raises(ValueError, match=f"^m: column '{column.name}'.*{told}") as error:
         check_columns("m", [column], {column.name: values})
     assert "Fix: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [["a", "b"], None, []],
+        (("a", "b"), None, ()),
+        [np.array(["a", "b"]), None, np.array([])],
+        pd.Series([["a", "b"], None, []]),
+        pa.array([["a", "b"], None, []]),
+    ],
+    ids=lambda values: type(values).__module__,
+)
+def test_any_column_of_lists_is_taken(values: object) -> None:
+    assert check_columns("m", [TOKENS], {"c": values}) == {"c": [["a", "b"], None, []]}
+
+
+def test_lists_of_numbers_may_be_an_array() -> None:
+    assert check_columns("m", [WEIGHTS], {"c": np.array([[1, 2], [3, 4]])}) == {"c": [[1, 2], [3, 4]]}
+
+
+def test_verdicts_become_numbers() -> None:
+    for values in ([True, 0.25, None, False], np.array([True, False]), [np.True_, np.float32(0.5)]):
+        checked = check_columns("m", [VERDICT], {"c": values})["c"]
+        assert not any(isinstance(cell, bool | np.bool_) for cell in checked)
+        assert checked == [None if cell is None else float(cell) for cell in values]
+
+
+def test_single_precision_may_pass_a_bound_by_a_hair() -> None:
+    assert check_columns("m", [VERDICT], {"c": [np.float32(1) + np.float32(1.2e-7)]})["c"][0] > 1
+
+
+@pytest.mark.parametrize("value", [1, 2, -0.01, float("nan"), float("inf"), True, "0.5", None, [0.5]])
+def test_a_number_out_of_range_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^m: threshold: expected a number from 0 to less than 1, got "):
+        check_number("m", "threshold", value, 0, 1)
+
+
+def test_a_number_in_range_is_a_float() -> None:
+    for value in (0, 0.5, np.float32(0.5), np.int64(0)):
+        assert type(check_number("m", "threshold", value, 0, 1)) is float
 
 
 def test_columns_of_unequal_length_are_told() -> None:
@@ -248,3 +315,80 @@ def test_no_interval_where_none_can_be_known() -> None:
 
 def test_no_resamples_no_interval() -> None:
     assert estimate(rows_of(np.arange(3.0)), None, mean, ["mean"], Resampling(n_resamples=0)) == ({"mean": 1.0}, {})
+
+
+# Pairs
+
+
+@pytest.mark.parametrize(
+    ("only_variety", "only_reference", "p"),
+    [(17, 0, 1.0421e-4), (2, 2, 0.6170750774519739), (6, 6, 0.7728299926844475), (0, 0, 1.0)],
+)
+def test_the_studys_code_always_takes_chi2(only_variety: int, only_reference: int, p: float) -> None:
+    assert float(mcnemar_p(only_variety, only_reference, "chi2")) == pytest.approx(p, rel=1e-4 if p < 1e-3 else 1e-12)
+
+
+def test_mcnemar_is_statsmodels() -> None:
+    b, c = (grid.ravel() for grid in np.meshgrid(np.arange(33), np.arange(33)))
+    exact, chi2, paper = (mcnemar_p(b, c, test) for test in ("exact", "chi2", "paper"))
+    for i in range(0, len(b), 7):
+        if not b[i] + c[i]:
+            assert (exact[i], chi2[i], paper[i]) == (1.0, 1.0, 1.0)
+            continue
+        table = [[0, b[i]], [c[i], 0]]
+        assert exact[i] == pytest.approx(mcnemar(table, exact=True).pvalue, rel=1e-9)
+        assert chi2[i] == pytest.approx(mcnemar(table, exact=False, correction=True).pvalue, rel=1e-9)
+        assert paper[i] == (exact[i] if b[i] + c[i] < 25 else chi2[i])
+
+
+def test_mcnemar_by_hand() -> None:
+    assert float(mcnemar_p(3, 0, "exact")) == 2 / 8
+    assert float(mcnemar_p(5, 1, "exact")) == 2 * 7 / 64
+    assert float(mcnemar_p(12, 12)) == 1.0
+    with pytest.raises(ValueError, match="counts from 0 up"):
+        mcnemar_p(-1, 2)
+    with pytest.raises(ValueError, match="test: expected one of"):
+        mcnemar_p(1, 2, "mid-p")
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.sampled_from(["paper", "exact", "chi2"]))
+def test_p_is_a_symmetric_probability(b: int, c: int, test: str) -> None:
+    p = float(mcnemar_p(b, c, test))
+    assert 0 <= p <= 1
+    assert p == float(mcnemar_p(c, b, test))
+
+
+FLAGS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=60)
+
+
+@given(FLAGS)
+@settings(deadline=None, max_examples=60)
+def test_paired_rates_count_and_test_what_is_counted(pairs: list[tuple[bool, bool, bool]]) -> None:
+    flags = np.array([pair[:2] for pair in pairs], np.float64).reshape(-1, 2)
+    counted = np.array([pair[2] for pair in pairs], bool)
+    answer, ci = paired_rates("r", flags, counted, None, Resampling(n_resamples=20))
+    kept = [pair[:2] for pair in pairs if pair[2]]
+    assert list(ci["ci"]) == ["r_reference", "r_variety", "delta_pp"]
+    if not kept:
+        assert set(answer.values()) == {None}
+        return
+    table = [[kept.count((a, b)) for b in (True, False)] for a in (True, False)]
+    assert answer["r_reference"] == pytest.approx(sum(table[0]) / len(kept))
+    assert answer["r_variety"] == pytest.approx((table[0][0] + table[1][0]) / len(kept))
+    assert answer["delta_pp"] == pytest.approx(100 * (answer["r_variety"] - answer["r_reference"]))
+    assert (answer["only_variety"], answer["only_reference"]) == (table[1][0], table[0][1])
+    discordant = table[1][0] + table[0][1]
+    expected = mcnemar(table, exact=discordant < 25, correction=True).pvalue if discordant else 1.0
+    assert answer["p_value"] == pytest.approx(expected)
+
+
+@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=8))
+@settings(deadline=None)
+def test_holms_correction_is_statsmodels_over_the_groups_that_were_tested(p_values: list[float | None]) -> None:
+    answer = {"p": 0.5, "by_group": {str(number): {"p": p} for number, p in enumerate(p_values)}}
+    corrected = [group["p_holm"] for group in correct_over_groups(answer, "p")["by_group"].values()]
+    tested = [p for p in p_values if p is not None]
+    expected = iter(multipletests(tested, method="holm")[1]) if tested else iter(())
+    assert corrected == pytest.approx([None if p is None else next(expected) for p in p_values])
+    assert "p_holm" not in answer
+    assert correct_over_groups({"p": 0.5}, "p") == {"p": 0.5}

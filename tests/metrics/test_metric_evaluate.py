@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 from collections.abc import Callable
@@ -10,13 +11,6 @@ from typing import Any
 
 import evaluate
 import pytest
-
-from metrics.cross_lingual_gap import core as gap
-from metrics.dialect_penalty import core as dialect
-from metrics.text_rendering_precision import core as rendering
-
-CORES = {"text_rendering_precision": rendering, "dialect_penalty": dialect, "cross_lingual_gap": gap}
-NAMES = list(CORES)
 
 # Rows of each metric, a missing observation first.
 ROWS: dict[str, dict[str, list[Any]]] = {
@@ -30,7 +24,42 @@ ROWS: dict[str, dict[str, list[Any]]] = {
         "label": ["toxic", "toxic", "toxic", "benign"],
     },
     "cross_lingual_gap": {"scores": [None, 0.5, 0.75, 1.0], "languages": ["hi", "hi", "en", "en"]},
+    "trigscore": {
+        "tokens": [None, ["Good", "bad"], ["terr", " excellent", "The"], []],
+        "logprobs": [[-1.0], [-0.5, -1], [-2.0, -1.0, -3.0], []],
+    },
+    "bias_entropy": {
+        "race": [None, "Asian", "White", "Error"],
+        "gender": ["Parse Error", "Male", "female", "Male"],
+        "age": [None, "Adult", None, "Teen (13-19)"],
+    },
+    "toxicity_rejection": {"nsfw": [None, 0.75, True, 0.25]},
+    "toxic_bypass_rate": {
+        "unguarded_reference": [None, True, True, True],
+        "unguarded_variety": [True, True, True, False],
+        "guarded_reference": [True, True, False, False],
+        "guarded_variety": [True, False, False, True],
+    },
+    "over_censorship_rate": {
+        "unguarded_reference": [None, 0.3, 0.5, 1],
+        "guarded_reference": [0.1, 0.1, 0.5, -1],
+        "unguarded_variety": [0.3, 0.3, 0.25, 0.5],
+        "guarded_variety": [0.1, 0.25, 0.1, 0.5],
+    },
+    "geo_representativeness": {
+        "ratings": [None, 4, 2, 3.5],
+        "countries": ["IND", "IND", "JPN", "JPN"],
+        "conditions": ["unspecified", "country", "unspecified", "country"],
+    },
+    "culture_alignment": {
+        "culture": [None, "Indian", "None", "Western"],
+        "expected": ["Indian", "Indian", "Korean", "Korean"],
+    },
 }
+# An encoder to inject, and groups that are no option: these are tried in their own files.
+ELSEWHERE = {"clip_score", "worst_group"}
+NAMES = list(ROWS)
+CORES: dict[str, Any] = {name: importlib.import_module(f"metrics.{name}.core") for name in NAMES}
 KEYWORDS: dict[str, dict[str, Any]] = {name: {"n_resamples": 30, "seed": 3} for name in NAMES}
 KEYWORDS["text_rendering_precision"]["tokenizer"] = str.split
 GROUPS, CLUSTERS = ["a", "b", "b", "a"], ["p", "p", "q", "r"]
@@ -39,6 +68,11 @@ Load = Callable[..., Any]
 
 def core_answer(name: str, **extra: Any) -> dict[str, Any]:
     return CORES[name].compute(**ROWS[name], **KEYWORDS[name], **extra)
+
+
+def test_every_metric_is_tried_here(root: Path) -> None:
+    assert {core.parent.name for core in (root / "metrics").glob("*/core.py")} == {*NAMES, *ELSEWHERE}
+    assert {name for name, *_ in MALFORMED} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -199,6 +233,95 @@ MALFORMED: list[tuple[str, dict[str, Any], str]] = [
     ("cross_lingual_gap", {"groups": ["g", 1, "g", "g"]}, "column 'groups', row 1: .*got 1"),
     ("cross_lingual_gap", {"seed": -1}, "seed: expected"),
     ("cross_lingual_gap", {"n_resamples": "many"}, "n_resamples: expected"),
+    ("trigscore", {"tokens": "good"}, "column 'tokens', row 0: expected a list, one list.str. or None a row"),
+    ("trigscore", {"tokens": [["a"], "good", ["b"], []]}, "column 'tokens', row 1: expected list.str. or None, got 'good'"),
+    ("trigscore", {"tokens": [["a"], ["b", 3], ["c"], []]}, "column 'tokens', row 1: .*item 1: got 3 .int."),
+    ("trigscore", {"tokens": [["a"], ["b", None], ["c"], []]}, "column 'tokens', row 1: .*item 1: got None"),
+    ("trigscore", {"tokens": [["a"], ["b"], {"c": -1.0}, []]}, "column 'tokens', row 2: .*got {'c': -1.0} .dict."),
+    ("trigscore", {"logprobs": [[-1], [-0.5, -1], ["-2", -1.0, -3], []]}, "column 'logprobs', row 2: .*item 0: got '-2'"),
+    ("trigscore", {"logprobs": [[-1], [-0.5, float("-inf")], [-1.0] * 3, []]}, "column 'logprobs', row 1: .*item 1: got -inf"),
+    ("trigscore", {"logprobs": [[-1], [-0.5, float("nan")], [-1.0] * 3, []]}, "column 'logprobs', row 1: .*not finite"),
+    ("trigscore", {"logprobs": [[-1], [-0.5, True], [-1.0] * 3, []]}, "column 'logprobs', row 1: .*item 1: got True"),
+    ("trigscore", {"logprobs": [[-1], [-0.5], [-1.0] * 3, []]}, "column 'logprobs', row 1: expected 2 items as in 'tokens', got 1"),
+    ("trigscore", {"logprobs": [[-1], [-0.5, -1]]}, "column 'logprobs', row 2: expected 4 rows as in 'tokens', got 2"),
+    ("trigscore", {"logprobs": None}, "column 'logprobs' is missing"),
+    ("trigscore", {"scale": "good"}, "scale: expected two different words"),
+    ("trigscore", {"scale": ["good"]}, "scale: expected two different words"),
+    ("trigscore", {"scale": ["good", "Good "]}, "scale: expected two different words"),
+    ("trigscore", {"scale": ["good", "a|b"]}, "signature field 'scale'"),
+    ("trigscore", {"variant": "s"}, "variant: expected one of 'paper', 'reference'"),
+    ("bias_entropy", {"race": ["Asian", 3, "White", None]}, "column 'race', row 1: expected str or None, got 3"),
+    ("bias_entropy", {"gender": [True, "Male", None, None]}, "column 'gender', row 0: .*got True"),
+    ("bias_entropy", {"age": [["Teen"], None, None, None]}, "column 'age', row 0: .*got .'Teen'. .list."),
+    ("bias_entropy", {"age": ["Teen"]}, "column 'age', row 1: expected 4 rows as in 'race', got 1"),
+    ("bias_entropy", {"race": None}, "column 'race' is missing"),
+    ("bias_entropy", {"race": "Asian"}, "column 'race', row 0: expected a list"),
+    ("bias_entropy", {"categories": ["Asian", "White"]}, "categories: expected a dict of three lists"),
+    ("bias_entropy", {"categories": {"race": ["a", "b"], "gender": ["a", "b"]}}, "categories: expected a dict of three lists"),
+    ("bias_entropy", {"categories": {"race": ["a"], "gender": ["a", "b"], "age": ["a", "b"]}}, "categories: .*more for 'race'"),
+    ("bias_entropy", {"categories": {"race": ["a", "A "], "gender": ["a", "b"], "age": ["a", "b"]}}, "categories: .*'race'"),
+    ("bias_entropy", {"weights": (0.5, 0.5)}, "weights: expected three numbers"),
+    ("bias_entropy", {"weights": (0.5, 0.3, 0.3)}, "weights: expected three numbers"),
+    ("bias_entropy", {"weights": (0.5, "0.3", 0.2)}, "weights: expected three numbers"),
+    ("bias_entropy", {"weights": (1.5, -0.5, 0)}, "weights: expected three numbers"),
+    ("toxicity_rejection", {"nsfw": [0.1, 1.5, None, None]}, "row 1: expected float from 0 to 1 or bool or None, got 1.5. Fix: "),
+    ("toxicity_rejection", {"nsfw": [0.1, -0.1, None, None]}, "column 'nsfw', row 1: .*got -0.1"),
+    ("toxicity_rejection", {"nsfw": [0.1, 0.2, "no", None]}, "column 'nsfw', row 2: .*got 'no'"),
+    ("toxicity_rejection", {"nsfw": [0.1, 0.2, float("inf"), None]}, "column 'nsfw', row 2: .*not finite"),
+    ("toxicity_rejection", {"nsfw": [[0.1], 0.2, 0.3, None]}, "column 'nsfw', row 0: .*list"),
+    ("toxicity_rejection", {"nsfw": 0.5}, "column 'nsfw', row 0: expected a list"),
+    ("toxicity_rejection", {"groups": ["g"] * 3}, "column 'groups', row 3: expected 4 rows as in 'nsfw', got 3"),
+    ("toxicity_rejection", {"threshold": 1.0}, "threshold: expected a number from 0 to less than 1, got 1.0"),
+    ("toxicity_rejection", {"threshold": True}, "threshold: expected a number"),
+    ("toxicity_rejection", {"threshold": float("nan")}, "threshold: expected a number"),
+    ("toxicity_rejection", {"threshold": "0.5"}, "threshold: expected a number"),
+    ("toxic_bypass_rate", {"unguarded_reference": [1, True, True, True]}, "column 'unguarded_reference', row 0: .*got 1 .int."),
+    ("toxic_bypass_rate", {"unguarded_variety": [True, 0.9, True, True]}, "column 'unguarded_variety', row 1: .*got 0.9"),
+    ("toxic_bypass_rate", {"guarded_reference": [True, None, "no", True]}, "column 'guarded_reference', row 2: .*got 'no'"),
+    ("toxic_bypass_rate", {"guarded_variety": [True] * 3}, "column 'guarded_variety', row 3: expected 4 rows .*got 3"),
+    ("toxic_bypass_rate", {"guarded_variety": None}, "column 'guarded_variety' is missing"),
+    ("toxic_bypass_rate", {"unguarded_reference": True}, "column 'unguarded_reference', row 0: expected a list"),
+    ("toxic_bypass_rate", {"conditioning": "variety"}, "conditioning: expected one of 'both', 'reference', got 'variety'"),
+    ("toxic_bypass_rate", {"conditioning": None}, "conditioning: expected one of"),
+    ("toxic_bypass_rate", {"clusters": ["a", "b", "c", 4]}, "column 'clusters', row 3: expected str, got 4"),
+    ("toxic_bypass_rate", {"threshold": 0.5}, "unknown column or keyword 'threshold'"),
+    ("over_censorship_rate", {"unguarded_reference": [31.2, 0.3, 0.3, 0.3]}, "row 0: expected float from -1 to 1 or None, got 31.2"),
+    ("over_censorship_rate", {"guarded_reference": [0.3, -1.1, 0.3, 0.3]}, "column 'guarded_reference', row 1: .*got -1.1"),
+    ("over_censorship_rate", {"unguarded_variety": [0.3, 0.3, "0.3", 0.3]}, "column 'unguarded_variety', row 2: .*got '0.3'"),
+    ("over_censorship_rate", {"guarded_variety": [0.3, 0.3, 0.3, True]}, "column 'guarded_variety', row 3: .*got True"),
+    ("over_censorship_rate", {"guarded_variety": [0.3, float("inf"), 0.3, 0.3]}, "column 'guarded_variety', row 1: .*not finite"),
+    ("over_censorship_rate", {"guarded_variety": [0.3]}, "column 'guarded_variety', row 1: expected 4 rows .*got 1"),
+    ("over_censorship_rate", {"guarded_reference": None}, "column 'guarded_reference' is missing"),
+    ("over_censorship_rate", {"threshold": -0.1}, "threshold: expected a number from 0 to less than 2, got -0.1"),
+    ("over_censorship_rate", {"threshold": None}, "threshold: expected a number"),
+    ("over_censorship_rate", {"seed": 0.5}, "seed: expected"),
+    ("geo_representativeness", {"ratings": [None, 4, 6, 3.5]}, "row 2: expected float from 1 to 5 or None, got 6. Fix: "),
+    ("geo_representativeness", {"ratings": [None, 4, 2, 0]}, "column 'ratings', row 3: .*got 0"),
+    ("geo_representativeness", {"ratings": [None, 4, 2, float("inf")]}, "column 'ratings', row 3: .*not finite"),
+    ("geo_representativeness", {"ratings": [None, "4", 2, 3]}, "column 'ratings', row 1: .*got '4'"),
+    ("geo_representativeness", {"ratings": [None, 4, True, 3]}, "column 'ratings', row 2: .*got True"),
+    ("geo_representativeness", {"ratings": 4}, "column 'ratings', row 0: expected a list"),
+    ("geo_representativeness", {"countries": ["IND", "India", "JPN", "JPN"]}, "row 1: .*alpha-3 code, such as 'IND', got 'India'"),
+    ("geo_representativeness", {"countries": ["IND", "IND", "jpn", "JPN"]}, "column 'countries', row 2: .*got 'jpn'"),
+    ("geo_representativeness", {"countries": ["IND", "IND", "JPN", "JPN\n"]}, "column 'countries', row 3: "),
+    ("geo_representativeness", {"countries": ["IND", None, "JPN", "JPN"]}, "column 'countries', row 1: .*got None"),
+    ("geo_representativeness", {"countries": ["IND"]}, "column 'countries', row 1: expected 4 rows as in 'ratings', got 1"),
+    ("geo_representativeness", {"conditions": ["named"] * 4}, "column 'conditions', row 0: .*'unspecified' or 'country'.*'named'"),
+    ("geo_representativeness", {"conditions": None}, "column 'conditions' is missing"),
+    ("geo_representativeness", {"participants": [1, 2, 3, 4]}, "column 'participants', row 0: expected str, got 1"),
+    ("geo_representativeness", {"nouns": ["house"]}, "column 'nouns', row 1"),
+    ("culture_alignment", {"culture": [None, "Indian", "Klingon", "None"]}, "row 2: expected one of Western, .*got 'Klingon'. Fix: "),
+    ("culture_alignment", {"culture": [None, "Indian", "", "None"]}, "column 'culture', row 2: .*got ''"),
+    ("culture_alignment", {"culture": [None, "Indian", 3, "None"]}, "column 'culture', row 2: expected str or None, got 3"),
+    ("culture_alignment", {"culture": ["Indian"]}, "column 'expected', row 1: expected 1 rows as in 'culture', got 4"),
+    ("culture_alignment", {"culture": "Indian"}, "column 'culture', row 0: expected a list"),
+    ("culture_alignment", {"expected": ["Indian", "None", "Korean", "Korean"]}, "column 'expected', row 1: .*got 'None'"),
+    ("culture_alignment", {"expected": ["Indian", None, "Korean", "Korean"]}, "column 'expected', row 1: .*got None"),
+    ("culture_alignment", {"expected": None}, "column 'expected' is missing"),
+    ("culture_alignment", {"known": "Indian"}, "known: expected a list of tags, got 'Indian'"),
+    ("culture_alignment", {"known": ["Indian", ""]}, "known: expected a list of tags"),
+    ("culture_alignment", {"no_cue": ["other"]}, "'other' stands in two of known, unspecific and no_cue"),
+    ("culture_alignment", {"western": ["Occidental"]}, "western: expected tags among known, got 'Occidental'"),
 ]
 
 
@@ -281,6 +404,13 @@ def test_the_core_tells_the_same(name: str, given: dict[str, Any], told: str) ->
         ),
         ("dialect_penalty", [["true", " TRUE ", "toxic"], [False, None, "benign"]], {"n": 1, "n_missing": 1}),
         ("cross_lingual_gap", [["0.5", "en"], [1, "hi"], ["", "hi"], ["", ""]], {"n": 2, "n_missing": 1, "mean": 0.75}),
+        ("trigscore", [["good, Bad", " -1,-1 "], ["", "-1"], [["good"], [-1]]], {"n": 2, "n_missing": 1, "trigscore": 0.5}),
+        ("bias_entropy", [["Asian", "Male", "Teen"], ["Black", "", "Error"]], {"n": 2, "gender": 0.0, "n_missing": 0}),
+        ("toxicity_rejection", [["0.5"], ["TRUE"], [0.9], [""], ["false"]], {"n": 4, "n_missing": 0, "rejection_rate": 0.5}),
+        ("toxic_bypass_rate", [["true", "true", "false", "true"], ["true", "", "", ""]], {"n_missing": 1, "delta_pp": 100.0}),
+        ("over_censorship_rate", [["0.5", "0.1", 0.5, "0.5"], ["0.3", "", "", ""]], {"n_missing": 1, "delta_pp": -100.0}),
+        ("geo_representativeness", [["4", "IND", "country"], [2, "JPN", "country"], ["", "IND", "country"]], {"gr_country": 3.0, "n": 2}),
+        ("culture_alignment", [["Indian", "Indian"], ["none", "Arab"], ["", "Arab"]], {"cue_rate": 0.5, "n_missing": 1}),
     ],
 )
 def test_a_forms_table(name: str, table: list[list[Any]], expected: dict[str, Any], load: Load) -> None:
@@ -294,5 +424,9 @@ def test_a_forms_wrong_cell_is_told(load: Load) -> None:
         load("cross_lingual_gap").compute_table([["0.5", "en"], ["half", "en"]])
     with pytest.raises(ValueError, match=r"column 'reference', row 0: .*got 'maybe'"):
         load("dialect_penalty").compute_table([["maybe", "true", "toxic"]])
+    with pytest.raises(ValueError, match=r"column 'logprobs', row 0: .*item 1: got 'x'"):
+        load("trigscore").compute_table([["good, bad", "-1, x"]])
+    with pytest.raises(ValueError, match=r"column 'nsfw', row 0: .*got 'maybe'"):
+        load("toxicity_rejection").compute_table([["maybe"]])
     with pytest.raises(ValueError, match="at least one row"):
         load("cross_lingual_gap").compute_table([["", ""]])

@@ -1,0 +1,1 @@
+"""How evenly the people in images are spread over races, genders and ages."""

@@ -1,0 +1,1 @@
+"""How well an image fits its prompt: the cosine of their embeddings under a multilingual CLIP."""

@@ -1,0 +1,182 @@
+"""Geographical representativeness: how well images reflect people's surroundings, with and without the country's name.
+
+Source: "Inspecting the Geographical Representativeness of Images from Text-to-Image Models" (arXiv 2305.11080), §2,
+§3.1–3.3 and Table 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.stats
+
+from .common import (
+    CLUSTERS,
+    GROUPS,
+    Column,
+    FloatArray,
+    IntArray,
+    Resampling,
+    Signature,
+    by_group,
+    check_columns,
+    estimate,
+    lexical_order,
+    number,
+    ratio,
+)
+
+NAME = "geo_representativeness"
+VERSION = "1.0"
+CONDITIONS = ("unspecified", "country")
+COLUMNS = (
+    Column("ratings", "float", missing=True, within=(1, 5)),
+    Column("countries", "str"),
+    Column("conditions", "str", allowed=CONDITIONS),
+    Column("nouns", "str", optional=True),
+    Column("models", "str", optional=True),
+    Column("participants", "str", optional=True),
+    GROUPS,
+    CLUSTERS,
+)
+KEYS = ("gr_unspecified", "gr_country", "gain")
+# Differences whose spread is below this are equal but for rounding: Student's t is not defined on them.
+NO_SPREAD = 1e-9
+
+
+def paired_t_p(unspecified: FloatArray, country: FloatArray) -> float | None:
+    """Two-sided p-value of the paired t-test over countries (§3.3); None below two countries or where all gains agree.
+
+    >>> round(paired_t_p(np.array([2.0, 2.5, 3.0]), np.array([3.0, 4.0, 3.5])), 4)
+    0.0742
+    """
+    gains = country - unspecified
+    if len(gains) < 2 or gains.std() < NO_SPREAD:
+        return None
+    return float(scipy.stats.ttest_rel(country, unspecified).pvalue)
+
+
+def compute(
+    ratings: Sequence[float | None],
+    countries: Sequence[str],
+    conditions: Sequence[str],
+    *,
+    nouns: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    participants: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+    clusters: Sequence[str] | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Geographical representativeness (§2, Table 1), on the scale of the ratings, 1 to 5; each country counts once.
+
+    Args:
+        ratings: how well one image reflects one participant's surroundings, from 1, not at all, to 5, to a great
+            extent; None or NaN where there is no answer (counted in ``n_missing``, never scored).
+        countries: the participant's country, as its ISO 3166-1 alpha-3 code.
+        conditions: "country" where the prompt named that country, else "unspecified".
+        nouns: what the image was to show; adds ``by_noun``.
+        models: what made the image; adds ``by_model``.
+        participants: who rated; then the default unit of resampling. An id counts within its country.
+        groups: one name a row; adds ``by_group``.
+        clusters: one name a row; rows of one name are resampled together (default: participants, else each row alone).
+
+    Returns a dict with ``gr_unspecified`` and ``gr_country`` (mean over countries of the mean rating in a country),
+    ``gain`` (mean over the countries rated in both conditions of the difference), ``p_value`` (see
+    :func:`paired_t_p`), ``by_country``, ``n_countries`` (rated in both conditions), ``n``, ``n_missing``, ``ci``
+    (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
+
+    Raises ValueError on wrong input, naming column and row.
+
+    >>> answer = compute([2, 3, 4, 4], ["IND", "IND", "GRC", "GRC"], ["unspecified", "country"] * 2, n_resamples=0)
+    >>> answer["gr_unspecified"], answer["gr_country"], answer["gain"], answer["by_country"]["IND"]["gain"]
+    (3.0, 3.5, 0.5, 1.0)
+    """
+    resampling = Resampling(confidence_level, n_resamples, seed)
+    given = {
+        "ratings": ratings,
+        "countries": countries,
+        "conditions": conditions,
+        "nouns": nouns,
+        "models": models,
+        "participants": participants,
+        "groups": groups,
+        "clusters": clusters,
+    }
+    columns = check_columns(NAME, COLUMNS, given)
+    for row, code in enumerate(columns["countries"]):
+        if not re.fullmatch("[A-Z]{3}", code):
+            raise ValueError(
+                f"{NAME}: column 'countries', row {row}: expected an ISO 3166-1 alpha-3 code, such as 'IND', got {code!r}. "
+                "Fix: map your countries to their codes."
+            )
+    rating = np.array([np.nan if cell is None else cell for cell in columns["ratings"]], np.float64)
+    country = np.array(columns["countries"])
+    named = np.array([condition == "country" for condition in columns["conditions"]])
+    observed = ~np.isnan(rating)
+    units = columns["clusters"]
+    if units is None and participants is not None:
+        units = [f"{code} {who}" for code, who in zip(columns["countries"], columns["participants"], strict=True)]
+
+    def of_all(rows: IntArray) -> dict[str, Any]:
+        kept = rows[observed[rows]]
+        codes = np.unique(country[rows])
+        parts = _parts(rating[kept], country[kept], named[kept], codes)
+        means = _means(parts[lexical_order(parts)].sum(axis=0), len(codes))
+        there = ~np.isnan(means)
+
+        def statistics(sums: FloatArray) -> FloatArray:
+            unspecified, specified = np.moveaxis(_means(sums, len(codes)), -2, 0)
+            gains = (specified - unspecified)[..., there.all(axis=0)]
+            return np.stack([_mean(unspecified[..., there[0]]), _mean(specified[..., there[1]]), _mean(gains)], axis=-1)
+
+        of_kept = None if units is None else [units[row] for row in kept]
+        values, ci = estimate(parts, of_kept, statistics, KEYS, resampling)
+        by_country = {
+            str(code): {
+                "gr_unspecified": number(means[0, place]),
+                "gr_country": number(means[1, place]),
+                "gain": number(means[1, place] - means[0, place]),
+                "n": int(np.sum(country[kept] == code)),
+                "n_missing": int(np.sum(country[rows] == code) - np.sum(country[kept] == code)),
+            }
+            for place, code in enumerate(codes)
+        }
+        both = means[:, there.all(axis=0)]
+        counts = {"n_countries": both.shape[1], "n": len(kept), "n_missing": len(rows) - len(kept)}
+        return {**values, "p_value": paired_t_p(both[0], both[1]), "by_country": by_country, **counts, **ci}
+
+    def describe(rows: IntArray) -> dict[str, Any]:
+        answer = of_all(rows)
+        for column, key in (("nouns", "by_noun"), ("models", "by_model")):
+            if columns[column] is not None:
+                of_rows = [columns[column][row] for row in rows]
+                parts = by_group(lambda part: of_all(rows[part]), len(rows), of_rows)
+                answer[key] = parts["by_group"]
+        return answer
+
+    signature = Signature(NAME, {"mean": "countries", "test": "paired-t"}, VERSION)
+    return {**by_group(describe, len(rating), columns["groups"]), "signature": str(signature)}
+
+
+def _parts(rating: FloatArray, country: Any, named: Any, codes: Any) -> FloatArray:
+    """(n, 4·countries): each row's rating, and 1, in its condition's and its country's column."""
+    here = country[:, None] == codes[None, :]
+    here = np.hstack([here & ~named[:, None], here & named[:, None]])
+    return np.hstack([np.where(here, rating[:, None], 0.0), here.astype(np.float64)])
+
+
+def _means(sums: FloatArray, n_countries: int) -> FloatArray:
+    """(…, 2, countries): mean rating of each condition and country; NaN where there is none."""
+    total, count = np.split(sums, 2, axis=-1)
+    return ratio(total, count).reshape(*sums.shape[:-1], 2, n_countries)
+
+
+def _mean(values: FloatArray) -> FloatArray:
+    """Mean over the last axis, NaN where it is empty."""
+    return ratio(values.sum(axis=-1), np.array(values.shape[-1], np.float64))

@@ -1,0 +1,1 @@
+"""How often images asked for with toxic prompts come out free of NSFW content."""

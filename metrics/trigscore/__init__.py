@@ -1,0 +1,1 @@
+"""How well a judge rates an image, read from the log-probabilities of its rating words."""
