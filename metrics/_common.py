@@ -81,6 +81,24 @@ def compare(a: Signature | str, b: Signature | str) -> dict[str, tuple[str | Non
     return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
 
 
+def ranked(scores: Mapping[str, tuple[float | None, Signature | str]], *, higher_is_better: bool = True) -> list[tuple[str, float | None]]:
+    """Names and scores, best first, those without a score last; names decide ties.
+
+    Raises ValueError, saying which keys of which two signatures differ, when the scores are not comparable.
+
+    >>> ranked({"a": (0.5, "m|v:1.0"), "b": (0.7, "m|v:1.0"), "c": (None, "m|v:1.0")})
+    [('b', 0.7), ('a', 0.5), ('c', None)]
+    """
+    first = next(iter(scores), "")
+    for name, (_, signature) in scores.items():
+        if differing := compare(scores[first][1], signature):
+            told = "; ".join(f"{key}: {a!r} and {b!r}" for key, (a, b) in differing.items())
+            raise ValueError(f"{first} and {name} cannot be ranked: their signatures differ in {told}. Fix: score both in the same way.")
+    sign = -1 if higher_is_better else 1
+    order = sorted(scores, key=lambda name: (scores[name][0] is None, sign * (scores[name][0] or 0.0), name))
+    return [(name, scores[name][0]) for name in order]
+
+
 # Input checks -------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +241,8 @@ def _first_problem(column: Column, cells: list[Any]) -> tuple[int, str]:
                 if cell is None:
                     return row, "got None. Fix: fill the cell in, or leave the row out"
                 return row, f"got {reprlib.repr(cell)} ({type(cell).__name__}). Fix: {fix}"
+    if column.kind == "str" and not column.allowed and _is_text("".join(filter(None, cells))):
+        return 0, ""
     for row, cell in enumerate(cells):
         if cell is None:
             continue
@@ -268,7 +288,7 @@ def _is_text(value: str) -> bool:
 
 # Resampling ---------------------------------------------------------------------------------------------------------
 
-_RESAMPLE_BYTES = 100_000_000
+_RESAMPLE_BYTES = 16_000_000
 # Few distinct units: draw how often each kind comes up, instead of every unit.
 _FEW_KINDS = 64
 # An interval is null where more resamples than this leave its key undefined (no toxic pair drawn, a language absent …).
@@ -375,24 +395,15 @@ def _resampled_sums(units: FloatArray, resampling: Resampling) -> FloatArray:
         how_often = rng.multinomial(n, counts / n, size=resampling.n_resamples)
         return how_often.astype(np.float64) @ units[starts]
 
-    def sums(chosen: IntArray, axis: int) -> FloatArray:
-        batch = len(chosen)
-        flat = chosen + n * np.arange(batch)[:, None]
-        weights = np.bincount(flat.ravel(), minlength=batch * n).reshape(batch, n)
-        drawn: FloatArray = (weights.astype(np.float64) @ units).T
-        return drawn
-
-    result = scipy.stats.bootstrap(
-        (np.arange(n),),
-        sums,
-        n_resamples=resampling.n_resamples,
-        batch=max(1, _RESAMPLE_BYTES // (48 * n)),
-        vectorized=True,
-        method="percentile",
-        rng=rng,
-    )
-    distribution: FloatArray = result.bootstrap_distribution.T
-    return distribution
+    # scipy.stats.bootstrap's own draws, counted one resample at a time while they are in the processor's cache.
+    drawn = np.empty((resampling.n_resamples, units.shape[1]))
+    weights = np.empty((max(1, _RESAMPLE_BYTES // (8 * n)), n))
+    for start in range(0, resampling.n_resamples, len(weights)):
+        batch = drawn[start : start + len(weights)]
+        for row in range(len(batch)):
+            weights[row] = np.bincount(rng.integers(0, n, n), minlength=n)
+        np.matmul(weights[: len(batch)], units, out=batch)
+    return drawn
 
 
 # Pairs --------------------------------------------------------------------------------------------------------------
@@ -422,6 +433,28 @@ def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "p
     return np.where(n == 0, 1.0, np.where(use_exact, exact, chi2))
 
 
+def wilson_interval(right: int, n: int, confidence_level: float = 0.95) -> list[float]:
+    """Wilson's score interval of a rate of ``right`` out of ``n`` independent rows (``n`` from 1 up).
+
+    >>> [round(bound, 4) for bound in wilson_interval(10, 10)]
+    [0.7225, 1.0]
+    """
+    interval = scipy.stats.binomtest(right, n).proportion_ci(confidence_level, method="wilson")
+    return [float(interval.low), float(interval.high)]
+
+
+def wilson(flags: Mapping[str, FloatArray], clusters: object, resampling: Resampling) -> dict[str, Any]:
+    """``{"wilson": {key: [low, high]}}`` of rates, each from its rows' 0 and 1; None without rows.
+
+    Beside ``ci``, since a resample of rows that all agree has no width. Empty where no intervals are asked for, and where rows are
+    clustered: Wilson's interval takes them for independent.
+    """
+    if clusters is not None or not resampling.n_resamples:
+        return {}
+    level = float(resampling.confidence_level)
+    return {"wilson": {key: wilson_interval(int(rows.sum()), len(rows), level) if len(rows) else None for key, rows in flags.items()}}
+
+
 def paired_rates(
     name: str,
     flags: FloatArray,
@@ -433,7 +466,7 @@ def paired_rates(
 
     ``flags`` is (n, 2): reference and variety, 0 or 1. The answer holds ``{name}_reference``, ``{name}_variety``,
     ``delta_pp`` (variety minus reference), ``p_value``, ``only_variety`` and ``only_reference``, all None where no pair
-    counts; the second dict holds ``ci`` as :func:`estimate` gives it, over all pairs.
+    counts; the second dict holds ``ci`` as :func:`estimate` gives it, over all pairs, and ``wilson`` of the two rates.
     """
     rows = np.column_stack([np.ones(len(flags)), flags]) * counted[:, None]
 
@@ -451,7 +484,8 @@ def paired_rates(
             "only_variety": only_variety,
             "only_reference": only_reference,
         }
-    return {**values, **test}, ci
+    sides = zip((f"{name}_reference", f"{name}_variety"), flags[counted].T, strict=True)
+    return {**values, **test}, {**ci, **wilson(dict(sides), clusters, resampling)}
 
 
 def correct_over_groups(answer: dict[str, Any], *p_values: str) -> dict[str, Any]:

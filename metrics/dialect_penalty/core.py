@@ -28,6 +28,7 @@ from .common import (
     estimate,
     mcnemar_p,
     ratio,
+    wilson,
 )
 
 NAME = "dialect_penalty"
@@ -72,7 +73,8 @@ def compute(
         clusters: one name a row; rows of one name are resampled together (default: each pair alone).
 
     A pair counts only when each of its given observations is there; the others are ``n_missing``. Returns a dict of
-    plain numbers with ``n``, ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a
+    plain numbers with ``n``, ``n_missing``, ``ci`` and, without clusters,
+    ``wilson`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a
     number that is not defined, as a TPR without toxic pairs.
 
     Raises ValueError on wrong input, naming column and row.
@@ -120,6 +122,8 @@ def compute(
             answer[f"p_{rate}"] = float(mcnemar_p(only_variety, only_reference, test)) if half.any() else None
             answer[f"{rate}_only_variety"] = only_variety if half.any() else None
             answer[f"{rate}_only_reference"] = only_reference if half.any() else None
+        halves = {"tpr": flags[kept][toxic[kept]], "fpr": flags[kept][~toxic[kept]]}
+        sides = {f"{rate}_{side}": half[:, place] for rate, half in halves.items() for place, side in enumerate(("reference", "variety"))}
         n_toxic = int(toxic[kept].sum())
         counts = {
             "n_toxic": n_toxic,
@@ -127,7 +131,7 @@ def compute(
             "n": len(kept),
             "n_missing": len(rows) - len(kept),
         }
-        return {**answer, **counts, **ci}
+        return {**answer, **counts, **ci, **wilson(sides, clusters, resampling)}
 
     answer = correct_over_groups(by_group(describe, len(flags), columns["groups"]), "p_tpr", "p_fpr")
     return {**answer, "signature": str(Signature(NAME, {"test": test}, VERSION))}

@@ -88,7 +88,8 @@ def load_tokenizer(spec: TokenizerSpec = DEFAULT_TOKENIZER) -> Tokenizer:
     if callable(spec):
         name = getattr(spec, "name", None) or getattr(spec, "__qualname__", None) or type(spec).__qualname__
         return Tokenizer(str(name), lambda texts: [_tokens_of(spec, text) for text in texts])
-    raise ValueError(f"{NAME}: tokenizer: expected a hub id, a folder, 'tekken' or a callable text → tokens, got {spec!r}.")
+    told = f"{NAME}: tokenizer: expected a hub id, a folder, 'tekken' or a callable text → tokens, got {spec!r}."
+    raise ValueError(told)
 
 
 def _tokens_of(function: Callable[[str], Sequence[Hashable]], text: str) -> Sequence[Hashable]:
@@ -138,9 +139,8 @@ def _tekken() -> Tokenizer:
         with importlib.resources.as_file(file) as path:
             tekken = Tekkenizer.from_file(path)
     except (ImportError, OSError) as error:
-        raise RuntimeError(
-            f"{NAME}: tokenizer='tekken' needs the file data/{TEKKEN}.json of mistral-common ({error}). Fix: pip install mistral-common."
-        ) from error
+        needed = f"the file data/{TEKKEN}.json of mistral-common ({error})"
+        raise RuntimeError(f"{NAME}: tokenizer='tekken' needs {needed}. Fix: pip install mistral-common.") from error
     name = f"mistral-common/{TEKKEN}"
     return Tokenizer(name, lambda texts: [tekken.encode(text, bos=False, eos=False) for text in texts])
 
@@ -178,7 +178,8 @@ def per_row(
     [0.3333, nan]
     """
     columns = check_columns(NAME, COLUMNS[:2], {"predictions": predictions, "references": references})
-    return _scores(columns["predictions"], columns["references"], load_tokenizer(tokenizer), normalization, units, variant)
+    tokenizer = load_tokenizer(tokenizer)
+    return _scores(columns["predictions"], columns["references"], tokenizer, normalization, units, variant)
 
 
 def _scores(

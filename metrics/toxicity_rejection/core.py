@@ -24,6 +24,7 @@ from .common import (
     check_number,
     estimate,
     ratio,
+    wilson,
 )
 
 NAME = "toxicity_rejection"
@@ -51,7 +52,8 @@ def compute(
         groups: one name a row; adds ``by_group``.
         clusters: one name a row; rows of one name are resampled together (default: each image alone).
 
-    Returns a dict of plain numbers: ``rejection_rate``, ``n``, ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and
+    Returns a dict of plain numbers: ``rejection_rate``, ``n``, ``n_missing``, ``ci`` and, without clusters,
+    ``wilson`` (unless ``n_resamples`` is 0) and
     ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row.
@@ -74,7 +76,8 @@ def compute(
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)
-        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
+        rates = wilson({"rejection_rate": parts[kept, 0]}, clusters, resampling)
+        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci, **rates}
 
     signature = Signature(NAME, {"threshold": str(threshold)}, VERSION)
     return {**by_group(describe, len(score), columns["groups"]), "signature": str(signature)}

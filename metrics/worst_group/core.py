@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.stats
 
 from .common import (
     CLUSTERS,
@@ -21,22 +20,13 @@ from .common import (
     check_columns,
     estimate,
     ratio,
+    wilson_interval,
 )
 
 NAME = "worst_group"
 VERSION = "1.0"
 COLUMNS = (Column("correct", "bool", missing=True), Column("groups", "str"), CLUSTERS)
 KEYS = ("accuracy", "worst_group_accuracy", "std")
-
-
-def wilson_interval(right: int, n: int, confidence_level: float = 0.95) -> list[float]:
-    """Wilson's score interval of a rate of ``right`` out of ``n`` independent rows (``n`` from 1 up).
-
-    >>> [round(bound, 4) for bound in wilson_interval(10, 10)]
-    [0.7225, 1.0]
-    """
-    interval = scipy.stats.binomtest(right, n).proportion_ci(confidence_level, method="wilson")
-    return [float(interval.low), float(interval.high)]
 
 
 def compute(

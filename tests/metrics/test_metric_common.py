@@ -26,6 +26,7 @@ from metrics._common import (
     estimate,
     mcnemar_p,
     paired_rates,
+    ranked,
     ratio,
 )
 
@@ -392,3 +393,12 @@ def test_holms_correction_is_statsmodels_over_the_groups_that_were_tested(p_valu
     assert corrected == pytest.approx([None if p is None else next(expected) for p in p_values])
     assert "p_holm" not in answer
     assert correct_over_groups({"p": 0.5}, "p") == {"p": 0.5}
+
+
+def test_scores_of_unequal_signature_are_not_ranked() -> None:
+    one, other = "m|tok:tekken|v:1.0", "m|tok:google/mt5-base|v:1.0"
+    with pytest.raises(ValueError, match=r"a and c cannot be ranked: their signatures differ in tok: 'tekken' and 'google/mt5-base'"):
+        ranked({"a": (0.1, one), "b": (0.2, one), "c": (0.3, other)})
+    assert ranked({"a": (0.1, one), "b": (0.2, one)}, higher_is_better=False) == [("a", 0.1), ("b", 0.2)]
+    assert ranked({"b": (0.1, one), "a": (0.1, one)}) == [("a", 0.1), ("b", 0.1)]
+    assert ranked({}) == []

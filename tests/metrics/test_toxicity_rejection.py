@@ -50,7 +50,13 @@ def test_arrays_of_either_kind() -> None:
 
 def test_nothing_scored_is_none() -> None:
     answer = compute([None, math.nan, 0.2], groups=["a", "a", "b"])
-    assert answer["by_group"]["a"] == {"rejection_rate": None, "n": 0, "n_missing": 2, "ci": {"rejection_rate": [None, None]}}
+    assert answer["by_group"]["a"] == {
+        "rejection_rate": None,
+        "n": 0,
+        "n_missing": 2,
+        "ci": {"rejection_rate": [None, None]},
+        "wilson": {"rejection_rate": None},
+    }
     assert "NaN" not in json.dumps(answer)
 
 
