@@ -10,10 +10,11 @@ HERE = Path(__file__).parent
 metric = evaluate.load(str(HERE / "text_rendering_precision.py"))
 
 
-def score(table: list[list[Any]], tokenizer: str, normalization: str, variant: str) -> dict[str, Any]:
+def score(table: list[list[Any]], tokenizer: str, normalization: str, units: str, variant: str) -> dict[str, Any]:
     """The table's scores; a wrong input is shown as it is told."""
+    settings = {"tokenizer": tokenizer, "normalization": normalization, "units": units, "variant": variant}
     try:
-        return metric.compute_table(table, tokenizer=tokenizer, normalization=normalization, variant=variant)  # type: ignore[no-any-return]
+        return metric.compute_table(table, **settings)  # type: ignore[no-any-return]
     except (ValueError, RuntimeError) as error:
         raise gr.Error(str(error)) from error
 
@@ -30,6 +31,7 @@ demo = gr.Interface(
         ),
         gr.Dropdown(["tekken", "google/mt5-base"], value="tekken", allow_custom_value=True, label="tokenizer"),
         gr.Radio(["none", "nfc"], value="none", label="normalization"),
+        gr.Radio(["codepoints", "graphemes"], value="codepoints", label="units of ned_char"),
         gr.Radio(["paper", "reference"], value="paper", label="variant"),
     ],
     outputs=gr.JSON(label="scores"),

@@ -41,7 +41,7 @@ NAME = "text_rendering_errors"
 VERSION = "1.0"
 COLUMNS = (*TEXTS[:2], Column("languages", "str", allowed=tuple(LANGUAGES)), GROUPS, CLUSTERS)
 
-# General categories of Unicode, by the first letters; each code point is in one class.
+# General categories of Unicode by their first letters. Line breaks and tabs, which are "Cc", count as space.
 CLASSES = {
     "upper": ("Lu", "Lt"),
     "lower": ("Ll",),
@@ -50,7 +50,7 @@ CLASSES = {
     "digit": ("N",),
     "punctuation": ("P",),
     "symbol": ("S",),
-    "space": ("Z", "Cc"),
+    "space": ("Z",),
     "control": ("C",),
 }
 STROKES = ("1-5", "6-10", "11-15", "16-20", "21+", "unknown")
@@ -80,7 +80,7 @@ def character_class(character: str) -> str:
     >>> [character_class(character) for character in "Aaक्7!€ 龍"]
     ['upper', 'lower', 'other_letter', 'mark', 'digit', 'punctuation', 'symbol', 'space', 'other_letter']
     """
-    category = unicodedata.category(character)
+    category = "Zs" if character.isspace() else unicodedata.category(character)
     return next(name for name, starts in CLASSES.items() if category.startswith(starts))
 
 
@@ -143,8 +143,9 @@ def _flags(shown: list[str], wanted: list[str]) -> dict[str, FloatArray]:
     flags["bidi_controls"][:] = [0 if text.isascii() else len(_BIDI_CONTROLS.findall(text)) for text in shown]
     wrong = [row for row, text in enumerate(shown) if text != wanted[row]]
     read, asked = [shown[row] for row in wrong], [wanted[row] for row in wrong]
-    backwards = [text[::-1] for text in asked], ["".join(reversed(clusters)) for clusters in GRAPHEMES.encode(asked)]
-    likeness = np.maximum(*(ned(read, texts) for texts in backwards))
+    by_codepoints = ned(read, [text[::-1] for text in asked])
+    by_graphemes = ned(read, ["".join(map(str, clusters[::-1])) for clusters in GRAPHEMES.encode(asked)])
+    likeness = np.maximum(by_codepoints, by_graphemes)
     flags["erroneous"][wrong] = 1
     flags["reversed"][wrong] = (likeness >= NEARLY) & (likeness > ned(read, asked))
     flags["other_script"][wrong] = list(map(_is_in_other_script, read, asked))
@@ -197,7 +198,8 @@ def error_analysis(
 
     Raises ValueError on wrong input, naming column and row, and RuntimeError where strokes cannot be counted.
 
-    >>> answer = error_analysis(["GRAND OPENlNG", "营亚中"], ["GRAND OPENING", "营业中"], languages=["en", "zh"], n_resamples=0)
+    >>> read, asked = ["GRAND OPENlNG", "营亚中"], ["GRAND OPENING", "营业中"]
+    >>> answer = error_analysis(read, asked, languages=["en", "zh"], n_resamples=0)
     >>> answer["characters"]["upper"], answer["strokes"]["1-5"]
     ({'rate': 0.08333333333333333, 'n': 12}, {'rate': 0.5, 'n': 2})
     """
@@ -259,8 +261,10 @@ def _stroke_bins(references: list[str]) -> tuple[dict[str, int], str]:
     if not ideographs:
         return {}, "none"
     count = stroke_counter()
-    bins = {character: bisect_right(_STROKES_FROM, count(character)) - 1 for character in ideographs}
-    return {character: place % len(STROKES) for character, place in bins.items()}, importlib.metadata.version("strokes")
+    counts = {character: count(character) for character in ideographs}
+    unknown = STROKES.index("unknown")
+    bins = {character: bisect_right(_STROKES_FROM, n) - 1 if n else unknown for character, n in counts.items()}
+    return bins, importlib.metadata.version("strokes")
 
 
 def _count(shown: list[str], wanted: list[str], bins: dict[str, int], flags: dict[str, FloatArray]) -> FloatArray:

@@ -12,6 +12,7 @@ from typing import Any
 import jiwer
 import numpy as np
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,8 +111,67 @@ def test_normalisation_only_when_asked() -> None:
     assert point([composed], [decomposed])["precision"] == 0.0
     answer = point([composed], [decomposed], normalization="nfc")
     assert (answer["precision"], answer["signature"].split("|")[2]) == (1.0, "norm:nfc")
-    # NFC, not NFKC: a ligature stays one.
-    assert point(["ﬁ"], ["fi"], normalization="nfc")["sentence_accuracy"] == 0.0
+    # NFC, not NFKC, and no case folding, in either unit.
+    for units in core.UNITS:
+        for left, right in (("ﬁ", "fi"), ("Ａ", "A"), ("한", "ㅎㅏㄴ"), ("STRASSE", "STRAßE"), ("open", "OPEN"), ("a b", "a  b")):
+            answer = point([left], [right], normalization="nfc", units=units)
+            assert (answer["sentence_accuracy"], answer["ned_char"] < 1) == (0.0, True)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=6), st.sampled_from(core.UNITS))
+def test_texts_are_compared_as_they_come(texts: list[str], units: str) -> None:
+    forms = [[unicodedata.normalize(form, text) for text in texts] for form in ("NFC", "NFD")]
+    exact = per_row(*forms, tokenizer=letters, units=units)["exact"]
+    assert exact.tolist() == [float(a == b) for a, b in zip(*forms, strict=True)]
+
+
+# Units
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "codepoints", "graphemes"),
+    [
+        # One vowel sign wrong: one of two syllables; a conjunct with its vowel is one cluster.
+        ("नमे", "नमा", 2 / 3, 1 / 2),
+        ("क्षत्रि", "क्षत्र", 6 / 7, 1 / 2),
+        ("👍🏽", "👍", 1 / 2, 0.0),
+        ("👨\u200d👩\u200d👧!", "👨\u200d👩\u200d👧", 5 / 6, 1 / 2),
+        ("🇫🇷🇩🇪", "🇫🇷🇪🇸", 1 / 2, 1 / 2),
+        ("cafe\u0301", "cafe", 4 / 5, 3 / 4),
+        ("kitten", "sitting", 4 / 7, 4 / 7),
+        ("中文字", "中文", 2 / 3, 2 / 3),
+        ("", "", 1.0, 1.0),
+        ("", "e\u0301", 0.0, 0.0),
+    ],
+)
+def test_units_by_hand(prediction: str, reference: str, codepoints: float, graphemes: float) -> None:
+    for units, expected in (("codepoints", codepoints), ("graphemes", graphemes)):
+        assert point([prediction], [reference], units=units)["ned_char"] == pytest.approx(expected)
+
+
+def test_units_touch_only_ned_char_and_are_named_only_when_chosen() -> None:
+    predictions, references = ["नमे", "a b", None], ["नमा", "a b", "x"]
+    default, graphemes = (point(predictions, references, units=units) for units in core.UNITS)
+    assert default == point(predictions, references)
+    assert default["signature"] == "text_rendering_precision|tok:str.split|norm:none|variant:paper|v:1.0"
+    assert graphemes["signature"] == "text_rendering_precision|tok:str.split|norm:none|variant:paper|units:graphemes|v:1.0"
+    changed = {key for key in default if default[key] != graphemes[key]}
+    assert changed == {"precision", "ned_char", "signature"}
+
+
+def test_clusters_are_those_of_another_implementation(root: Path) -> None:
+    clusters = pytest.importorskip("uniseg.graphemecluster").grapheme_clusters
+    lines = (root / "dataset_builder" / "starter" / "lingt2i_text.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [text for line in lines for text in json.loads(line)["texts"].values()]
+    assert len(texts) > 500
+    assert core.GRAPHEMES.encode(texts) == [list(clusters(text)) for text in texts]
+
+
+@given(TEXT, TEXT)
+def test_graphemes_score_as_a_tokenizer_of_them_would(a: str, b: str) -> None:
+    rows = per_row([a], [b], tokenizer=regex.compile(r"\X").findall, units="graphemes")
+    assert rows["ned_char"][0] == rows["ned_token"][0]
+    assert 0 <= rows["ned_char"][0] <= 1
 
 
 # Against others
@@ -257,6 +317,35 @@ def test_tokens_are_compared_by_equality_not_by_hash() -> None:
         assert per_row(["left"], ["right"], tokenizer=tokens.__getitem__)["ned_token"][0] == 0.0
 
 
+def test_tokens_past_the_last_code_point_are_told_apart() -> None:
+    last = 0x10FFFF
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        return [list(range(last + 2)) if text == "all" else [int(part) for part in text.split()] for text in texts]
+
+    many = core.Tokenizer("many", encode)
+    pairs = [("all", ""), (f"{last} {last + 1}", f"{last} {last}"), (f"7 {last + 1}", "7"), ("7 8", "7 9")]
+    rows = per_row(*zip(*pairs, strict=True), tokenizer=many)
+    assert rows["ned_token"].tolist() == [0.0, 0.5, 0.5, 0.5]
+
+
+def test_a_tokenizer_gets_some_texts_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{number} {number % 7}" for number in range(25)]
+    whole = per_row(texts, texts[::-1], tokenizer=str.split)
+    monkeypatch.setattr(core, "_TEXTS_AT_ONCE", 4)
+    sizes: list[int] = []
+
+    def encode(texts: list[str]) -> list[list[str]]:
+        sizes.append(len(texts))
+        return [text.split() for text in texts]
+
+    rows = per_row(texts, texts[::-1], tokenizer=core.Tokenizer("some", encode))
+    assert sizes == [4] * 6 + [1]
+    assert {name: values.tolist() for name, values in rows.items()} == {name: values.tolist() for name, values in whole.items()}
+    with pytest.raises(ValueError, match=r"zip\(\)"):
+        per_row(texts, texts, tokenizer=core.Tokenizer("short", lambda texts: [[]]))
+
+
 def test_each_distinct_text_is_tokenized_once() -> None:
     seen: list[str] = []
 
@@ -290,6 +379,7 @@ def test_what_does_not_tokenize_is_refused(tokenizer: Any, told: str) -> None:
         ({"variant": "papers"}, "variant: expected one of 'paper', 'reference', got 'papers'"),
         ({"normalization": "NFC"}, "normalization: expected one of 'none', 'nfc'"),
         ({"normalization": None}, "normalization: expected"),
+        ({"units": "characters"}, "units: expected one of 'codepoints', 'graphemes', got 'characters'"),
         ({"groups": ["g"]}, "column 'groups', row 1"),
         ({"clusters": ["c", None]}, "column 'clusters', row 1: expected str, got None"),
         ({"references": ["a", None]}, "column 'references', row 1: expected str, got None"),
