@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 from typing import Any
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~<>!$])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~<>!$&])")
 
 
 def markdown_text(value: object) -> str:
-    """Untrusted text as literal Markdown on one line: no markup, no HTML, no table cell broken.
+    """Untrusted text as literal Markdown on one line: no markup, no HTML, no table cell broken, nothing reordered.
 
     >>> markdown_text("a|b <i>")
     'a\\\\|b \\\\<i\\\\>'
     """
-    return _MARKDOWN.sub(r"\\\1", " ".join(str(value).split()))
+    return _MARKDOWN.sub(r"\\\1", visible(" ".join(str(value).split())))
+
+
+def visible(value: object) -> str:
+    """Text with its control characters and bidi controls spelled out, so that nothing reorders or hides what stands around it.
+
+    >>> visible("a\\u202eb")
+    'a⟨U+202E⟩b'
+    """
+    return "".join(f"⟨U+{ord(sign):04X}⟩" if _is_control(sign) else sign for sign in str(value))
+
+
+def _is_control(sign: str) -> bool:
+    # Joiners (U+200C, U+200D) are also format characters, but shape Arabic, Hindi and emoji, and reorder nothing.
+    bidi = sign in "\u061c\u200e\u200f" or "\u202a" <= sign <= "\u202e" or "\u2066" <= sign <= "\u2069"
+    return bidi or (sign not in "\n\t" and unicodedata.category(sign) in ("Cc", "Cs"))
 
 
 def yaml_block(value: Any) -> str:

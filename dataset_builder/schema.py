@@ -7,10 +7,12 @@ that every table passes before it is written or used.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -142,6 +144,7 @@ CONFIGS: dict[str, Config] = {
                     "render_layout", "string", "JSON: per line [[4 corner points], [[x0, y0], [x1, y1]]] in a 1024 × 1024 picture, or null"
                 ),
                 Column("condition_image", "image", "the condition image of models that take one, or null"),
+                Column("verbatim_prompt", "string", "the prompt as its source has it, with a placeholder where the text goes, or null"),
             ),
         ),
         Config("lingt2i_content", "Content generation in ten languages", (_DIMENSION,)),
@@ -190,35 +193,87 @@ def text_sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def table(config_name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows (dictionaries with class names as strings) as a checked table of the config's schema.
+def text_hashes(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """``text_sha256`` of every text, null for a null, straight from the column's buffer."""
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    sha256 = hashlib.sha256
+    digests: list[str] = []
+    for chunk in (chunk.cast(pa.large_string()) for chunk in chunks if len(chunk)):
+        _, offsets, content = chunk.buffers()
+        bounds = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1].tolist()
+        text = memoryview(content or b"")
+        digests += [sha256(text[start:stop]).hexdigest() for start, stop in itertools.pairwise(bounds)]
+    hashed = pa.array(digests, pa.string())
+    return pc.if_else(texts.is_valid(), hashed, pa.scalar(None, pa.string())) if texts.null_count else hashed
 
-    ``script`` and ``text_sha256`` are filled in, ``checks`` defaults to an empty list, nullable columns to null.
+
+Values: TypeAlias = str | Sequence[Any] | pa.Array | pa.ChunkedArray | None
+"""A column: one value a row, or a single string (or None) that stands in every row."""
+
+
+def table(config_name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows (dictionaries with class names as strings) as a checked table of the config's schema: ``table_from_columns``, transposed."""
+    names = {column.name for column in config(config_name).all_columns}
+    found = list(rows)
+    for number, row in enumerate(found):
+        if not row.keys() <= names:
+            unknown = ", ".join(sorted(row.keys() - names))
+            raise InputError(f"row {number} of config {config_name} has columns that are not declared: {unknown}")
+    given = dict.fromkeys(name for row in found for name in row)
+    columns: dict[str, Values] = {name: [row.get(name) for row in found] for name in given}
+    if "checks" in columns:
+        columns["checks"] = [row.get("checks") or [] for row in found]
+    return table_from_columns(config_name, columns, rows=len(found))
+
+
+def table_from_columns(config_name: str, columns: Mapping[str, Values], *, rows: int) -> pa.Table:
+    """Columns (class names as strings) as a checked table of the config's schema with so many rows.
+
+    ``script`` (where it is not given) and ``text_sha256`` are filled in, ``checks`` defaults to an empty list, nullable columns to null.
+    Raises InputError, naming row and column, for a class name that is not declared and for what ``check_table`` refuses.
     """
     declared = config(config_name)
-    full: list[dict[str, Any]] = []
-    for number, row in enumerate(rows):
-        unknown = set(row) - {column.name for column in declared.all_columns}
-        if unknown:
-            raise InputError(f"row {number} of config {config_name} has columns that are not declared: {', '.join(sorted(unknown))}")
-        code = str(row.get("language"))
-        record: dict[str, Any] = {column.name: row.get(column.name) for column in declared.all_columns}
-        record["script"] = LANGUAGES[code].script if code in LANGUAGES else None
-        record["checks"] = row.get("checks") or []
-        record["text_sha256"] = text_sha256(str(row.get("prompt")))
-        for column in declared.all_columns:
-            if isinstance(column.kind, tuple):
-                name = record[column.name]
-                if name not in column.kind:
-                    raise InputError(
-                        f"row {number} of config {config_name}, column {column.name}: expected one of {', '.join(column.kind)}, "
-                        f"got {name!r}"
-                    )
-                record[column.name] = column.kind.index(name)
-        full.append(record)
-    built = pa.Table.from_pylist(full, schema=declared.arrow_schema())
-    check_table(built, declared.all_columns, where=f"config {config_name}")
-    return built
+    unknown = set(columns) - {column.name for column in declared.all_columns}
+    if unknown:
+        raise InputError(f"config {config_name} has no columns named {', '.join(sorted(unknown))}")
+    schema = declared.arrow_schema()
+    types = {column.name: schema.field(column.name).type for column in declared.all_columns}
+    built: dict[str, pa.Array | pa.ChunkedArray] = {}
+    for column in declared.all_columns:
+        if isinstance(column.kind, tuple):
+            names = _column(columns.get(column.name), pa.string(), rows)
+            built[column.name] = _encoded(names, column.kind, f"config {config_name}", column.name)
+        elif column.kind == "checks" and column.name not in columns:
+            built[column.name] = _empty_lists(types[column.name], rows)
+        else:
+            built[column.name] = _column(columns.get(column.name), types[column.name], rows)
+    scripts = pa.array([language.script for language in LANGUAGES.values()])
+    # A transliterated text is not in its language's own script, and says so.
+    built["script"] = pc.coalesce(built["script"], scripts.take(pc.index_in(built["language"], value_set=pa.array(LANGUAGES))))
+    built["text_sha256"] = text_hashes(built["prompt"])
+    done = pa.table(built, schema=schema).combine_chunks()
+    _check(done, declared.all_columns, f"config {config_name}", hashed=True)
+    return done
+
+
+def _column(values: Values, kind: pa.DataType, rows: int) -> pa.Array | pa.ChunkedArray:
+    if values is None or isinstance(values, str):
+        return pa.repeat(pa.scalar(values, kind), rows)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values if values.type == kind else values.cast(kind)
+    return pa.array(values, kind)
+
+
+def _empty_lists(kind: pa.DataType, rows: int) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(np.zeros(rows + 1, np.int32)), pa.array([], kind.value_type), type=kind)
+
+
+def _encoded(names: pa.Array | pa.ChunkedArray, classes: tuple[str, ...], where: str, column: str) -> pa.Array | pa.ChunkedArray:
+    codes = pc.index_in(names, value_set=pa.array(classes)).cast(pa.int64())
+    if codes.null_count:
+        row = pc.index(codes.is_null(), True).as_py()
+        raise InputError(f"row {row} of {where}, column {column}: expected one of {', '.join(classes)}, got {names[row].as_py()!r}")
+    return codes
 
 
 def check_table(rows: pa.Table, columns: Iterable[Column], *, where: str) -> None:
@@ -227,7 +282,11 @@ def check_table(rows: pa.Table, columns: Iterable[Column], *, where: str) -> Non
     Raises InputError, naming ``where``, the row and the column, for a missing column, a null where none may stand, an undeclared
     language or variety, a duplicate ``prompt_id`` or a ``text_sha256`` that is not the prompt's.
     """
-    needed = list(columns)
+    _check(rows, list(columns), where, hashed=False)
+
+
+def _check(rows: pa.Table, needed: Sequence[Column], where: str, *, hashed: bool) -> None:
+    """``check_table``; ``hashed`` says that ``text_sha256`` was made from the prompts just now."""
     missing = [column.name for column in needed if column.name not in rows.column_names]
     if missing:
         raise InputError(
@@ -242,29 +301,31 @@ def check_table(rows: pa.Table, columns: Iterable[Column], *, where: str) -> Non
         if not column.nullable and values.null_count:
             row = pc.index(values.is_null(), True).as_py()
             raise InputError(f"{where}: row {row}, column {column.name} is null, and this column may not be. Fill it in, or drop the row")
-    first: dict[str, int] = {}
-    for number, prompt_id in enumerate(rows["prompt_id"].to_pylist()):
-        if prompt_id in first:
-            raise InputError(
-                f"{where}: rows {first[prompt_id]} and {number} have the same prompt_id {prompt_id!r}; ids must be unique. "
-                "Drop one of the rows, or give it an id of its own"
-            )
-        first[prompt_id] = number
-    if "text_sha256" not in rows.column_names:
+    if len(rows["prompt_id"].unique()) != len(rows):
+        first: dict[str, int] = {}
+        for number, prompt_id in enumerate(rows["prompt_id"].to_pylist()):
+            if prompt_id in first:
+                raise InputError(
+                    f"{where}: rows {first[prompt_id]} and {number} have the same prompt_id {prompt_id!r}; ids must be unique. "
+                    "Drop one of the rows, or give it an id of its own"
+                )
+            first[prompt_id] = number
+    if hashed or "text_sha256" not in rows.column_names:
         return
-    for number, (prompt, digest) in enumerate(zip(rows["prompt"].to_pylist(), rows["text_sha256"].to_pylist(), strict=True)):
-        if text_sha256(prompt) != digest:
-            raise InputError(
-                f"{where}: row {number}, column text_sha256: expected {text_sha256(prompt)}, the SHA-256 of the row's prompt, "
-                f"got {digest}; the prompt was changed after it was built. Build the prompts anew"
-            )
+    expected, found = text_hashes(rows["prompt"]), rows["text_sha256"].cast(pa.string())
+    agree = pc.fill_null(pc.equal(found, expected), False)
+    if not pc.all(agree, min_count=0).as_py():
+        row = pc.index(agree, False).as_py()
+        raise InputError(
+            f"{where}: row {row}, column text_sha256: expected {expected[row].as_py()}, the SHA-256 of the row's prompt, "
+            f"got {found[row].as_py()}; the prompt was changed after it was built. Build the prompts anew"
+        )
 
 
 def _known(rows: pa.Table, column: str, declared: Mapping[str, object], where: str, place: str) -> None:
-    values = rows[column].to_pylist()
-    for value in dict.fromkeys(values):
+    for value in rows[column].unique().to_pylist():
         if value is not None and value not in declared:
             raise InputError(
-                f"{where}: row {values.index(value)}, column {column}: unknown {column} {value!r}, expected one of {', '.join(declared)}. "
-                f"A new one is one entry in {place}"
+                f"{where}: row {rows[column].to_pylist().index(value)}, column {column}: unknown {column} {value!r}, "
+                f"expected one of {', '.join(declared)}. A new one is one entry in {place}"
             )

@@ -48,9 +48,10 @@ def generate(
     """
     from dataset_builder.repository import open_prompts
     from dataset_builder.schema import MINIMUM
+    from dataset_builder.selection import select_rows
     from generate import images
     from generate.models import load
-    from generate.run import Run, rows_of, select_rows
+    from generate.run import Run, rows_of
 
     options = _options(settings)
     # The light one first: the rows' errors come before a model is loaded.

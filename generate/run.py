@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from importlib import metadata
@@ -223,37 +223,6 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def select_rows(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    languages: Iterable[str] = (),
-    limit: int | None = None,
-) -> list[Mapping[str, Any]]:
-    """Rows of the given languages, at most ``limit``, spread evenly over languages and varieties, in the table's order.
-
-    With a limit whole pairs are taken first: the k-th meaning in every language before the (k+1)-th in any.
-    Raises InputError for a language that the rows do not have.
-    """
-    wanted = list(languages)
-    present = list(dict.fromkeys(row["language"] for row in rows))
-    for code in wanted:
-        if code not in present:
-            raise InputError(f"unknown language {code!r}: these prompts are in {', '.join(present)}")
-    chosen = [row for row in rows if not wanted or row["language"] in wanted]
-    if limit is None or limit >= len(chosen):
-        return chosen
-    if limit < 1:
-        raise InputError(f"--limit expects a number of rows from 1 on, got {limit}")
-    rank: dict[tuple[Any, ...], int] = {}
-    ranked = []
-    for position, row in enumerate(chosen):
-        cell = (row["language"], row.get("variety"), row.get("label"), row.get("country"))
-        ranked.append((rank.setdefault(cell, 0), position))
-        rank[cell] += 1
-    kept = sorted(position for _, position in sorted(ranked)[:limit])
-    return [chosen[position] for position in kept]
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
 from dataset_builder.countries import COUNTRIES, NOUNS, Country
+from dataset_builder.schema import table
+from dataset_builder.sources.base import Source
 
 UNSPECIFIED = "high definition image of a {noun}"
 WITH_COUNTRY = "high definition image of a typical {noun} in {country}"
@@ -28,6 +32,7 @@ def rows() -> Iterator[dict[str, Any]]:
         for country in (None, *COUNTRIES.values()):
             key = f"{noun}-{country.alpha3 if country else 'unspecified'}"
             yield {
+                **SOURCE.provenance(),
                 "prompt_id": f"geo-{key}",
                 "pair_id": f"geo-{noun}",
                 "prompt": prompt(noun, country),
@@ -35,11 +40,23 @@ def rows() -> Iterator[dict[str, Any]]:
                 "subset": "geo",
                 "country": country.alpha3 if country else None,
                 "noun": noun,
-                "source": "Basu et al. 2023, Inspecting the Geographical Representativeness of Images from Text-to-Image Models",
                 "source_id": key,
-                "source_revision": "arXiv:2305.11080",
-                "source_url": "https://arxiv.org/abs/2305.11080",
-                "license": "CC-BY-4.0",
+                "source_revision": SOURCE.revision,
                 "derivation": "templated",
                 "producer": "templates of Basu et al. 2023 §2, filled by dataset_builder.sources.geo 1.0",
             }
+
+
+def _read(source: Source, place: str, part: str) -> dict[str, pa.Table]:
+    return {"geo": table("geo", rows())}
+
+
+SOURCE = Source(
+    name="geo",
+    title="Basu et al. 2023, Inspecting the Geographical Representativeness of Images from Text-to-Image Models",
+    url="https://arxiv.org/abs/2305.11080",
+    license="CC-BY-4.0",
+    revision="arXiv:2305.11080",
+    counts={"geo": 280},
+    read=_read,
+)

@@ -8,14 +8,23 @@ from pathlib import Path
 import pytest
 from commands import command, error_of
 from datasets import load_dataset
+from upstreams import accept
 from upstreams import dialectgen as upstream
 
 from dataset_builder.errors import InputError
 from dataset_builder.sources import dialectgen
+from dataset_builder.sources.base import UpstreamError
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
 
 
+@pytest.fixture
+def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that a test writes are not the published ones: no digests are asked of them."""
+    accept(monkeypatch)
+
+
+@pytest.mark.usefixtures("unproven")
 def test_all_pairs_are_read_with_their_varieties(tmp_path: Path) -> None:
     root = upstream(tmp_path / "upstream")
     command("build", "dialect", "--source", "dialectgen", "--input", root, "--out", tmp_path / "out")
@@ -31,6 +40,7 @@ def test_all_pairs_are_read_with_their_varieties(tmp_path: Path) -> None:
     assert [(row["variety"], row["prompt"]) for row in first] == [("SAE", "a word 0"), ("AAVE", "a w0, by aae")]
 
 
+@pytest.mark.usefixtures("unproven")
 def test_a_changed_upstream_stops_with_what_differs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ine\.csv: expected 216 pairs.*got 215"):
         list(dialectgen.rows(upstream(tmp_path / "short", ine=215)))
@@ -38,6 +48,23 @@ def test_a_changed_upstream_stops_with_what_differs(tmp_path: Path) -> None:
     path = root / "text" / "concise" / "che.csv"
     path.write_text(path.read_text(encoding="utf-8").replace("SAE_Prompt", "Prompt"), encoding="utf-8")
     with pytest.raises(InputError, match=r"che\.csv: expected the columns .*SAE_Prompt"):
+        list(dialectgen.rows(root))
+
+
+def test_files_that_are_not_the_published_ones_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError) as told:
+        list(dialectgen.rows(upstream(tmp_path / "upstream", che=203)))
+    assert len(told.value.differences) == 6
+    assert any("che.csv: expected 204 pairs, got 203" in difference for difference in told.value.differences)
+    assert sum("expected the SHA-256" in difference for difference in told.value.differences) == 5
+
+
+@pytest.mark.usefixtures("unproven")
+def test_an_empty_prompt_is_told_with_its_row(tmp_path: Path) -> None:
+    root = upstream(tmp_path / "upstream")
+    path = root / "text" / "concise" / "bre.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace("a word 7,", " ,"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"bre\.csv: row 7: SAE_Prompt is empty"):
         list(dialectgen.rows(root))
 
 
@@ -51,5 +78,9 @@ def test_a_folder_without_the_files_is_told(tmp_path: Path) -> None:
 @pytest.mark.skipif(REAL is None, reason="T2I_PARITY_REFERENCE names no folder with the published files")
 @pytest.mark.parametrize("part", dialectgen.PARTS)
 def test_the_published_files_are_read(part: str) -> None:
-    rows = list(dialectgen.rows(Path(str(REAL)) / "dialectgen", part))
+    root = Path(str(REAL)) / "dialectgen"
+    rows = list(dialectgen.rows(root, part))
     assert len(rows) == 2100
+    assert {row["source_revision"] for row in rows} == {dialectgen.REVISION}
+    inside = list(dialectgen.rows(root / "text" / part, part))
+    assert inside == rows

@@ -10,7 +10,7 @@ import pytest
 
 from dataset_builder.errors import InputError
 from dataset_builder.repository import open_prompts, write_repository
-from dataset_builder.schema import CONFIGS, MINIMUM, PAIRED, check_table, table
+from dataset_builder.schema import CONFIGS, MINIMUM, PAIRED, check_table, table, table_from_columns, text_hashes, text_sha256
 
 ROW = {
     "prompt_id": "a",
@@ -50,6 +50,36 @@ def test_a_table_is_filled_and_typed() -> None:
 def test_bad_rows_are_named(changes: dict[str, object], told: str) -> None:
     with pytest.raises(InputError, match=told):
         table("dialect_crosslingual", [{**ROW, **changes}])
+
+
+def test_columns_make_the_same_table_as_rows() -> None:
+    rows = [
+        {**ROW, "prompt_id": name, "language": code, "category": category} for name, code, category in (("a", "de", None), ("b", "ar", "x"))
+    ]
+    constant = {name: value for name, value in ROW.items() if name not in ("prompt_id", "language")}
+    columns = {
+        **constant,
+        "prompt_id": pa.array(["a", "b"]),
+        "language": ["de", "ar"],
+        "category": pa.chunked_array([[None], ["x"]], pa.string()),
+    }
+    assert table_from_columns("dialect_crosslingual", columns, rows=2).equals(table("dialect_crosslingual", rows), check_metadata=True)
+    with pytest.raises(InputError, match="row 1 of config dialect_crosslingual, column label: expected one of benign, toxic, got 'nice'"):
+        table_from_columns("dialect_crosslingual", {**columns, "label": ["benign", "nice"]}, rows=2)
+    with pytest.raises(InputError, match="config dialect_crosslingual has no columns named colour"):
+        table_from_columns("dialect_crosslingual", {**columns, "colour": "red"}, rows=2)
+    assert len(table_from_columns("geo", {}, rows=0)) == 0
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_texts_are_hashed_from_any_column(kind: pa.DataType) -> None:
+    texts = ["ein Haus", "", None, "दो घर", "x"]
+    expected = [text if text is None else text_sha256(text) for text in texts]
+    whole = pa.array(texts).cast(kind)
+    assert text_hashes(whole).to_pylist() == expected
+    assert text_hashes(whole.slice(2)).to_pylist() == expected[2:]
+    assert text_hashes(pa.chunked_array([whole.slice(0, 1), whole.slice(1, 0), whole.slice(1)])).to_pylist() == expected
+    assert text_hashes(whole.slice(0, 0)).to_pylist() == []
 
 
 def test_duplicate_ids_are_named() -> None:

@@ -1,0 +1,129 @@
+"""Culture-tag control (LingT2I, §4.4): the language of a prompt against a culture named in it.
+
+The study compares three versions of one English prompt: its translation, the English text "with an explicit culture tag (e.g., “in
+Hindi style”)" and the English text alone. The translation is there already; ``derive`` makes the other two. The study prints
+that one tag; the others are made like it, from the language's name, and English, which it does not tag, gets "in Western style".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dataset_builder.controls import NEUTRAL, Row, derived, originals
+from dataset_builder.countries import countries
+from dataset_builder.errors import InputError
+from dataset_builder.languages import LINGT2I_LANGUAGES
+
+VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Culture:
+    """What a language's prompts are tagged with: ``phrase`` in the prompt, ``expected`` as the metric ``culture_alignment`` calls it."""
+
+    language: str
+    expected: str
+    phrase: str
+    named_by: tuple[str, ...]
+    """Words that name the culture, so that a prompt which holds one is not neutral."""
+
+
+CULTURES: Mapping[str, Culture] = {
+    culture.language: culture
+    for culture in (
+        Culture("en", "Western", "in Western style", ("Western", "American", "British", "English", "European", "Scottish", "Irish")),
+        Culture("zh", "Chinese", "in Chinese style", ("Chinese", "Cantonese", "Mandarin", "Tibetan", "Taiwanese")),
+        Culture("hi", "Indian", "in Hindi style", ("Hindi", "Indian", "Hindu", "Punjabi", "Bengali", "Tamil", "Mughal")),
+        Culture("es", "Hispanic", "in Spanish style", ("Spanish", "Hispanic", "Latino", "Mexican", "Andalusian", "Argentine")),
+        Culture("ar", "Arab", "in Arabic style", ("Arabic", "Arab", "Arabian", "Islamic", "Egyptian", "Moroccan", "Bedouin")),
+        Culture("fr", "French", "in French style", ("French", "Parisian", "Breton", "Norman")),
+        Culture("pt", "Lusophone", "in Portuguese style", ("Portuguese", "Lusophone", "Brazilian")),
+        Culture("ru", "Russian", "in Russian style", ("Russian", "Slavic", "Soviet", "Siberian")),
+        Culture("ja", "Japanese", "in Japanese style", ("Japanese", "Zen")),
+        Culture("ko", "Korean", "in Korean style", ("Korean",)),
+    )
+}
+"""The culture of each of the ten languages, chosen by us: a language is spoken in many cultures, and a tag names one of them."""
+
+_OTHERS = (
+    "Aboriginal", "Africa", "African", "America", "Asia", "Asian", "Austrian", "Aztec", "Balinese", "Bavarian", "Bulgarian", "Byzantine",
+    "Caribbean", "Celtic", "Cuban", "Czech", "Danish", "Dutch", "Ethiopian", "Europe", "Filipino", "Finnish", "German", "Gothic", "Greek",
+    "Hawaiian", "Hungarian", "Icelandic", "Inca", "Indonesian", "Inuit", "Iranian", "Israeli", "Italian", "Jewish", "Kenyan", "Korea",
+    "Malay", "Maori", "Maya", "Mayan", "Mediterranean", "Mongolian", "Moorish", "Māori", "Nepali", "Nigerian", "Nordic", "Norwegian",
+    "Ottoman", "Persian", "Peruvian", "Polynesian", "Roman", "Romanian", "Scandinavian", "Swedish", "Swiss", "Thai", "Turkish", "Tuscan",
+    "Ukrainian", "Venetian", "Victorian", "Vietnamese", "Viking",
+)  # fmt: skip
+"""Words for other cultures, eras and continents."""
+
+_NO_PLACES = frozenset({"Chad", "Georgia", "Jersey", "Jordan", "Turkey"})
+"""Countries whose name is as often a person's, a bird's or a cloth's."""
+
+
+def tagged(prompt: str, phrase: str) -> str:
+    """An English prompt with a tag at its end, before a closing full stop.
+
+    >>> tagged("A bridge over a river.", "in Hindi style")
+    'A bridge over a river, in Hindi style.'
+    """
+    text = prompt.rstrip()
+    stop = "." if text.endswith(".") and not text.endswith("..") else ""
+    return f"{text.removesuffix('.') if stop else text}, {phrase}{stop}"
+
+
+def names_a_culture(prompt: str) -> bool:
+    """Whether an English prompt names a culture or a country, by a list of words; landmarks and customs pass unseen.
+
+    >>> names_a_culture("A Japanese garden"), names_a_culture("A sofa in Brazil"), names_a_culture("A garden")
+    (True, True, False)
+    """
+    return _named().search(prompt) is not None
+
+
+def derive(rows: Sequence[Row], *, cultures: Iterable[str] = LINGT2I_LANGUAGES, dimension: str | None = None) -> Iterator[dict[str, Any]]:
+    """For each English prompt its neutral twin and one tagged prompt a culture (by language code), all English.
+
+    The twin is the original text as a row of its own (subset ``culture_neutral``), so that a run over this control holds both sides;
+    a tagged row's subset is ``culture_tag_<code>``, and ``CULTURES[code].expected`` is what ``culture_alignment`` expects of it. Prompts
+    that name a culture or a country themselves have no neutral twin and are passed over, as are rows of text rendering, of other
+    varieties of English than the standard and of other controls.
+
+    Raises InputError for an undeclared culture, and when no English prompt is left.
+    """
+    chosen = list(dict.fromkeys(cultures))
+    for code in chosen:
+        if code not in CULTURES:
+            raise InputError(f"unknown culture {code!r}: expected one of {', '.join(CULTURES)}")
+    found = False
+    for row in originals(rows):
+        if row["language"] != "en" or row.get("variety") not in (None, "SAE") or row.get("render_text") is not None:
+            continue
+        if (dimension is not None and row.get("dimension") != dimension) or names_a_culture(row["prompt"]):
+            continue
+        found = True
+        rule = f"dataset_builder.controls.culture_tags {VERSION}"
+        yield derived(row, "neutral", subset=NEUTRAL, derivation="verbatim", producer=f"{row['producer']}; {rule}, unchanged")
+        for code in chosen:
+            yield derived(
+                row,
+                f"style-{code}",
+                prompt=tagged(row["prompt"], CULTURES[code].phrase),
+                subset=f"culture_tag_{code}",
+                derivation="culture_tagged",
+                producer=f"{rule}, {CULTURES[code].phrase}",
+            )
+    if not found:
+        raise InputError(
+            "there is no English prompt" + (f" of the dimension {dimension}" if dimension else "") + " that names no culture to tag"
+        )
+
+
+@cache
+def _named() -> re.Pattern[str]:
+    words = {word for culture in CULTURES.values() for word in culture.named_by}
+    words |= {name.removeprefix("the ") for country in countries("all").values() for name in (country.name, country.in_prompt)}
+    words = (words | set(_OTHERS)) - _NO_PLACES
+    return re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, words), key=len, reverse=True))})\b")
