@@ -137,7 +137,8 @@ def _front(card: DatasetCard) -> dict[str, Any]:
             {
                 "config_name": config.name,
                 "features": list(config.features),
-                "splits": [{"name": config.split, "num_examples": config.rows}],
+                # Without num_bytes datasets warns at every load; it wants the size of the table, for which the files' stands.
+                "splits": [{"name": config.split, "num_bytes": sum(file.size for file in config.files), "num_examples": config.rows}],
             }
             for config in card.configs
         ],
