@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "cards": set(),
     "dataset_builder": {"cards"},
     "generate": {"dataset_builder", "metrics", "cards"},
-    "validation": {"dataset_builder", "metrics"},
+    "validation": {"dataset_builder", "metrics", "cards"},
 }
 
 

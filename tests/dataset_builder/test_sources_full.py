@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -58,6 +60,15 @@ def test_two_builds_are_byte_identical_and_open(tmp_path: Path) -> None:
     loaded = load_dataset(str(tmp_path / "one"), "lingt2i_text", split="test")
     assert loaded[0]["condition_image"].size == (96, 24)
     assert loaded[0]["render_text"] in loaded[0]["prompt"]
+
+
+def test_the_benchmark_runs() -> None:
+    script = Path(__file__).parent.parent / "benchmarks" / "import_full_edition.py"
+    done = subprocess.run([sys.executable, script, "--size", "2", "--repeats", "1"], capture_output=True, text=True, check=True)
+    head, row, peak = done.stdout.splitlines()
+    assert head.split() == ["ours", "s", "peer", "s", "ratio", "at", "most"]
+    assert row.startswith("import, check and write ")
+    assert peak.startswith("peak memory: ")
 
 
 def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:

@@ -64,9 +64,12 @@ def test_regional_languages_are_compared_with_their_standard(prompts: Path, tmp_
 @pytest.mark.parametrize(
     "real", [False, pytest.param(True, marks=pytest.mark.skipif(REAL is None, reason="T2I_PARITY_REFERENCE is not set"))]
 )
-def test_dialectgen_is_audited(tmp_path: Path, real: bool) -> None:
+def test_dialectgen_is_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: bool) -> None:
+    from upstreams import accept
     from upstreams import dialectgen as upstream
 
+    if not real:
+        accept(monkeypatch)
     source = Path(str(REAL)) / "dialectgen" if real else upstream(tmp_path / "upstream")
     command("build", "dialect", "--source", "dialectgen", "--input", source, "--out", tmp_path / "prompts")
     run = tmp_path / "audit"
