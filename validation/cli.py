@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dataset_builder.console import output
 from dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,11 +19,17 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 @app.callback()
 def _package() -> None:
-    """What must hold: published values come out again."""
+    """What must hold: prompts are whole and clean, published values come out again."""
 
 
 @app.command()
 def validate(
+    prompts: Annotated[
+        str | None, typer.Argument(metavar="DIR_OR_HUB_ID", help="Prompts to check: a built folder, or a dataset on the hub.")
+    ] = None,
+    config: Annotated[str | None, typer.Option(help="Check this config of the prompts only.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report on the prompts as a page here.")] = None,
+    fail_on: Annotated[str, typer.Option(metavar="error|warning", help="From which findings on the exit code is 1.")] = "error",
     published: Annotated[bool, typer.Option("--published", help="Recompute what the studies printed, from what they printed.")] = False,
     reference: Annotated[
         Path | None,
@@ -31,37 +38,78 @@ def validate(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="With --published: list every value.")] = False,
-    out: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="With --published: write every value here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write every finding, or with --published every value, here.")
+    ] = None,
 ) -> None:
     """Check that what must hold does; ends with exit code 1 where something does not.
 
+    Example: t2i-parity validate prompts --html validation.html
+
     Example: t2i-parity validate --published
     """
+    if prompts is not None and published:
+        raise InputError("prompts and --published are two validations: give one of them at a time")
+    if prompts is not None:
+        _prompts(prompts, config, out, html, fail_on)
+        return
     if not published:
         raise InputError(
-            "nothing to validate was named: give --published to recompute the studies' published values, and with it --reference DIR "
-            "for those in their files"
+            "nothing to validate was named: give a folder of prompts or a hub id; or --published to recompute the studies' published "
+            "values, and with it --reference DIR for those in their files"
         )
-    from dataset_builder.storage import Folder
     from validation import published as recomputed
 
     report = recomputed.validate(reference)
     if out is not None:
-        text = json.dumps(report.as_json(), ensure_ascii=False, indent=1, allow_nan=False)
-        Folder(str(out.parent)).write(f"{text}\n".encode(), out.name)
+        _write_json(report.as_json(), out)
     _show(report, every=every)
     if not report.agrees:
         raise typer.Exit(1)
 
 
+def _write_json(content: dict[str, Any], file: Path) -> None:
+    _write(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n", file)
+
+
+def _write(text: str, file: Path) -> None:
+    from dataset_builder.storage import Folder
+
+    # A lone surrogate in somebody's text has no bytes.
+    Folder(str(file.parent)).write(text.encode("utf-8", "backslashreplace"), file.name)
+
+
+def _prompts(source: str, config: str | None, json_file: Path | None, html: Path | None, fail_on: str) -> None:
+    from cards.validation import console_tables, render, summary
+    from validation.prompts.opening import open_repository
+    from validation.prompts.runner import FAIL_ON, validate
+
+    if fail_on not in FAIL_ON:
+        raise InputError(f"--fail-on {fail_on!r}: expected {' or '.join(FAIL_ON)}")
+    level = FAIL_ON[fail_on]
+    report = validate(open_repository(source), config)
+    if json_file is not None:
+        _write_json({"fail_on": fail_on, "passes": report.passes(level), **report.as_json()}, json_file)
+    if html is not None:
+        _write(render(report, level), html)
+    console = output()
+    for table in console_tables(report):
+        console.print(table)
+        console.print()
+    for note in report.notes:
+        _line(console, note)
+    _line(console, summary(report, level))
+    if not report.passes(level):
+        raise typer.Exit(1)
+
+
 def _show(report: Report, *, every: bool) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from validation.published_checks import VERDICTS
 
-    console = Console()
+    console = output()
     summary = Table(title="Published values, recomputed", title_justify="left")
     summary.add_column("values")
     for heading in ("n", "equal", "noted", "differ", "largest difference"):

@@ -1,0 +1,20 @@
+"""Every check, in the order in which they run and are reported."""
+
+from __future__ import annotations
+
+from validation.prompts import characters, copies, counts, language, leftovers, lengths, licences, pairs, rendering, script, table
+from validation.prompts.model import Check
+
+CHECKS: tuple[Check, ...] = (
+    *table.CHECKS,
+    *pairs.CHECKS,
+    *counts.CHECKS,
+    *characters.CHECKS,
+    *leftovers.CHECKS,
+    *script.CHECKS,
+    *language.CHECKS,
+    *copies.CHECKS,
+    *lengths.CHECKS,
+    *rendering.CHECKS,
+    *licences.CHECKS,
+)
