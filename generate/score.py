@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dataset_builder.controls import typos
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.varieties import VARIETIES
@@ -281,12 +282,13 @@ def reference_of(code: str) -> str | None:
 
 
 def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
-    """The (reference row, variety row) of every pair.
+    """The (reference row, variety row) of every pair. Rows with typos are in no pair: they stand beside one.
 
     Raises InputError when a variety's row has no reference in its pair, when a pair has one variety twice, or its labels differ.
     """
     place: dict[tuple[str, str], int] = {}
-    for number, row in enumerate(rows):
+    paired = [(number, row) for number, row in enumerate(rows) if not typos.by_pair([row])]
+    for number, row in paired:
         key = (row["pair_id"], variety_of(row))
         if key in place:
             raise InputError(
@@ -294,7 +296,7 @@ def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
             )
         place[key] = number
     pairs = []
-    for number, row in enumerate(rows):
+    for number, row in paired:
         reference = reference_of(variety_of(row))
         if reference is None:
             continue

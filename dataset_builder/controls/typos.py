@@ -222,7 +222,7 @@ def by_pair(rows: Sequence[Row]) -> dict[tuple[str, str], dict[int, int]]:
     """
     found: dict[tuple[str, str], dict[int, int]] = {}
     for position, row in enumerate(rows):
-        if match := re.fullmatch(r"typo_(.+)_seed(\d+)", row["subset"] or ""):
+        if match := re.fullmatch(r"typo_(.+)_seed(\d+)", row.get("subset") or ""):
             found.setdefault((row["pair_id"], match[1]), {})[int(match[2])] = position
     return found
 

@@ -120,6 +120,12 @@ def test_incomplete_pairs_are_named(changes: dict[str, list[Any]], told: str) ->
         pairs_of(paired(**changes).to_pylist())
 
 
+def test_rows_with_typos_stand_beside_their_pair() -> None:
+    rows = [{**row, "subset": "dialect"} for row in paired().to_pylist()]
+    rows.append({**rows[0], "prompt_id": "3", "prompt": "a cta", "subset": "typo_IndE_seed0"})
+    assert pairs_of(rows) == [(0, 1)]
+
+
 def test_an_unknown_filter_is_told(prompts: Path, tmp_path: Path) -> None:
     message = error_of("audit-filter", "--filter", "wishful", "--prompts", prompts, "--config", "dialect", "--out", tmp_path / "run")
     assert "unknown filter 'wishful': expected one of profanity-check" in message
