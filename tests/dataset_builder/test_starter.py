@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from commands import command
+from commands import command, error_of
 from datasets import load_dataset
 
 from dataset_builder import starter
@@ -140,3 +140,19 @@ def test_load_dataset_opens_each_config(prompts: Path, config: str, rows: dict[s
 
 def test_the_default_config_is_text_rendering(prompts: Path) -> None:
     assert "render_text" in load_dataset(str(prompts), split="test").column_names
+
+
+def test_a_selection_is_built(tmp_path: Path) -> None:
+    command("build", "--only", "language=hi,en", "--only", "dimension=TA-C,TR", "--out", tmp_path / "some")
+    content = load_dataset(str(tmp_path / "some"), "lingt2i_content", split="test")
+    assert {row["language"] for row in content} == {"hi", "en"}
+    assert {row["dimension"] for row in content} == {"TA-C"}
+    assert not (tmp_path / "some" / "geo").exists(), "geo has no dimension"
+    command("build", "lingt2i_content", "--mini", "--out", tmp_path / "mini")
+    mini = load_dataset(str(tmp_path / "mini"), "lingt2i_content", split="test")
+    pairs = {row["pair_id"] for row in mini}
+    assert len(mini) == 10 * len(pairs), "whole pairs"
+    assert 10 <= len(pairs) < 40
+    assert "expected NAME=VALUE" in error_of("build", "--only", "colour=red", "--out", tmp_path / "none")
+    assert "'tlh'" in error_of("build", "--only", "language=tlh", "--out", tmp_path / "none")
+    assert not (tmp_path / "none").exists()

@@ -97,9 +97,10 @@ def test_an_unreadable_part_of_a_run_loses_nothing(prompts: Path, tmp_path: Path
         (("judge", "no-run", "--with", "tesseract"), "no-run is not a run: it holds no run.json"),
         (("score", "no-run"), "no-run is not a run"),
         (("report", "no-run"), "no-run is not a run"),
-        (("build", "--edition", "imaginary"), "unknown edition 'imaginary': expected starter"),
-        (("build", "dialect", "--source", "elsewhere"), "unknown source 'elsewhere': expected dialectgen"),
-        (("build", "geo"), "without --source"),
+        (("build", "--edition", "imaginary"), "unknown edition 'imaginary': expected starter or full"),
+        (("build", "dialect", "--source", "elsewhere"), "unknown source 'elsewhere': expected one of lingt2i"),
+        (("build", "poems"), "unknown config 'poems': expected one of lingt2i_text"),
+        (("build", "geo", "--source", "dialectgen", "--input", "."), "no DialectGen files below ."),
     ],
 )
 def test_what_is_not_there(arguments: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
