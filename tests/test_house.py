@@ -40,7 +40,8 @@ def test_core_commands_import_no_torch() -> None:
     code = (
         "import sys; import dataset_builder.cli, dataset_builder.repository, dataset_builder.starter, generate.cli, generate.run, "
         "generate.score, generate.report, generate.observe, generate.models.glyph, generate.judges.tesseract, "
-        "generate.filters.profanity_check; dataset_builder.starter.tables(); "
+        "generate.filters.profanity_check, dataset_builder.full, dataset_builder.push_cli, dataset_builder.controls.encoders, "
+        "dataset_builder.controls.typos, validation.cli, validation.prompts.runner; dataset_builder.starter.tables(); "
         "print([name for name in ('torch', 'diffusers', 'transformers') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
