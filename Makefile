@@ -25,7 +25,7 @@ $(VENV)/demo-installed: pyproject.toml
 
 $(VENV)/test-installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[generate,clip,survey,controls,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[generate,clip,ray,survey,controls,safety,dev]'
 	touch $@ $(VENV)/demo-installed
 
 # $(call system-packages,NAMES): install what is missing with apt where that is possible, else say what to do.

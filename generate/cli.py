@@ -123,6 +123,7 @@ def audit_filter(
     out: OutOption,
     config: Annotated[str | None, typer.Option(help="Config of the prompts; their default when left out.")] = None,
     revision: Annotated[str | None, typer.Option(help="Revision of the prompts on the hub.")] = None,
+    settings: SetOption = None,
     name: Annotated[str | None, typer.Option("--as", help="Keep the verdicts under this name.")] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 1024,
 ) -> None:
@@ -142,7 +143,7 @@ def audit_filter(
     opened = open_prompts(prompts, config, columns=PAIRED, revision=revision)
     rows = rows_of(opened.table)
     pairs_of(rows)
-    loaded = load(text_filter)
+    loaded = load(text_filter, _options(settings))
     if foreign := sorted({row["language"] for row in rows} - set(loaded.languages)):
         Console(stderr=True).print(
             f"{loaded.name} was made for {', '.join(loaded.languages)}; what it says of {', '.join(foreign)} shows little",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from PIL import Image
 from rich.console import Console
 
 from dataset_builder.errors import InputError
@@ -13,7 +15,7 @@ from generate.engine.local import Failure, Tally, in_batches, process
 from generate.filters import TextFilter, Verdict
 from generate.judges import Judge
 from generate.parts import Parts
-from generate.run import Run
+from generate.run import PROMPT_COLUMNS, Run
 
 Row = Mapping[str, Any]
 
@@ -27,16 +29,17 @@ def judge(run: Run, instrument: Judge, *, name: str, batch_size: int, console: C
     if not images.ids():
         raise InputError(f"{run.url} holds no images to judge; generate them first: t2i-parity generate --out {run.url}")
     parts = _begin(run, name, instrument.signature())
-    rows = images.read(["image_id", "language", "status"]).to_pylist()
+    rows = images.read(["image_id", *PROMPT_COLUMNS, "status"]).to_pylist()
     instrument.check(rows)
     done = parts.ids()
     todo = sum(row["image_id"] not in done for row in rows)
-    columns = ["image_id", "language", "render_text", "render_layout", "prompt", "status", "reason", "image"]
+    columns = ["image_id", *PROMPT_COLUMNS, "status", "reason", "image"]
 
     def work(batch: Sequence[Row]) -> list[dict[str, Any] | Failure]:
-        there = [{**row, "image": row["image"]["bytes"]} for row in batch if row["image"] is not None]
+        decoded = [_decoded(row) for row in batch]
+        there = [{**row, "image": image} for row, image in zip(batch, decoded, strict=True) if not isinstance(image, Failure)]
         seen = iter(instrument.observe(there) if there else [])
-        return [next(seen) if row["image"] is not None else Failure(f"no image: {row['status']}: {row['reason']}") for row in batch]
+        return [image if isinstance(image, Failure) else next(seen) for image in decoded]
 
     def to_table(batch: Sequence[Row], results: Sequence[dict[str, Any] | Failure]) -> pa.Table:
         return _observations("image_id", [row["image_id"] for row in batch], results, instrument.signature(), instrument.columns)
@@ -59,7 +62,7 @@ def audit(run: Run, rows: Sequence[Row], text_filter: TextFilter, *, name: str, 
     done = parts.ids()
     todo = [row for row in rows if row["prompt_id"] not in done]
 
-    def work(batch: Sequence[Row]) -> list[Verdict]:
+    def work(batch: Sequence[Row]) -> Sequence[Verdict | Failure]:
         return text_filter.judge([row["prompt"] for row in batch])
 
     def to_table(batch: Sequence[Row], results: Sequence[Verdict | Failure]) -> pa.Table:
@@ -82,6 +85,16 @@ def audit(run: Run, rows: Sequence[Row], text_filter: TextFilter, *, name: str, 
         label=f"asked {name}",
         console=console,
     )
+
+
+def _decoded(row: Row) -> Image.Image | Failure:
+    if row["image"] is None:
+        return Failure(f"no image: {row['status']}: {row['reason']}")
+    try:
+        with Image.open(io.BytesIO(row["image"]["bytes"])) as opened:
+            return opened.convert("RGB")
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        return Failure(f"the image cannot be decoded: {error}")
 
 
 def _begin(run: Run, name: str, signature: str) -> Parts:

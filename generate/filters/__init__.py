@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
-from dataset_builder.errors import InputError
+from generate.declared import Declared, find
+from generate.engine.local import Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +32,16 @@ class TextFilter(Protocol):
     def signature(self) -> str:
         """Name, version and every setting that changes a verdict, in one string that is stored with each."""
 
-    def judge(self, texts: Sequence[str]) -> list[Verdict]:
-        """One verdict a text, whatever stands beside it in the batch."""
+    def judge(self, texts: Sequence[str]) -> Sequence[Verdict | Failure]:
+        """One verdict a text, whatever stands beside it in the batch; or why there is none."""
 
 
-def load(name: str) -> TextFilter:
+FILTERS: tuple[Declared, ...] = (
+    Declared("profanity-check", "generate.filters.profanity_check", "ProfanityCheck", "ProfanityCheckSettings", "a linear SVM over words"),
+)
+"""Every filter. A new one is one entry and one file."""
+
+
+def load(name: str, options: Mapping[str, str]) -> TextFilter:
     """The filter a user named. Raises InputError, naming the known ones, when there is none."""
-    known: dict[str, Callable[[], TextFilter]] = {"profanity-check": _profanity_check}
-    if name not in known:
-        raise InputError(f"unknown filter {name!r}: expected one of {', '.join(known)}")
-    return known[name]()
-
-
-def _profanity_check() -> TextFilter:
-    from generate.filters.profanity_check import ProfanityCheck
-
-    return ProfanityCheck()
+    return cast(TextFilter, find(FILTERS, name, "filter").load(options))

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import metadata
+from typing import Annotated
+
+from pydantic import Field
 
 from dataset_builder.errors import require
 from generate.filters import Verdict
 
-THRESHOLD = 0.5
-"""The probability above which a text is flagged, as for the classifiers of the dialect-penalty study (§3.2)."""
+
+@dataclass(frozen=True, slots=True)
+class ProfanityCheckSettings:
+    """The probability above which a text is flagged: 0.5, as for the classifiers of the dialect-penalty study (§3.2)."""
+
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
 
 
 class ProfanityCheck:
@@ -19,7 +27,8 @@ class ProfanityCheck:
     name = "profanity-check"
     languages = ("en",)
 
-    def __init__(self) -> None:
+    def __init__(self, settings: ProfanityCheckSettings) -> None:
+        self.settings = settings
         with warnings.catch_warnings():
             # The packaged model was saved by another version of scikit-learn; its linear weights load unchanged.
             warnings.simplefilter("ignore")
@@ -27,8 +36,8 @@ class ProfanityCheck:
 
     def signature(self) -> str:
         """Package version and threshold."""
-        return f"profanity-check|threshold:{THRESHOLD}|v:{metadata.version('alt-profanity-check')}"
+        return f"profanity-check|threshold:{self.settings.threshold}|v:{metadata.version('alt-profanity-check')}"
 
     def judge(self, texts: Sequence[str]) -> list[Verdict]:
-        """Flagged when the probability of profanity is above 0.5."""
-        return [Verdict(bool(score > THRESHOLD), float(score)) for score in self._module.predict_prob(list(texts))]
+        """Flagged when the probability of profanity is above the threshold."""
+        return [Verdict(bool(score > self.settings.threshold), float(score)) for score in self._module.predict_prob(list(texts))]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
+from generate.declared import Declared, find
 from generate.engine.local import Failure
 
 
@@ -26,22 +26,25 @@ class Judge(Protocol):
         """Name, revision and every setting that changes an observation, in one string that is stored with each."""
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raise InputError, before anything is observed, when something that these rows need is not there."""
+        """Raise InputError, before anything is observed, when something that these rows need is not there.
+
+        Called once with every image row of the run (``image_id``, the prompt columns, ``status``; no image), so that a judge that compares
+        rows, say with the standard variety's text, can look them up here.
+        """
 
     def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
-        """What was seen in each row's image (``image``: its bytes), or why nothing could be."""
+        """What was seen in each row's image, or why nothing could be; a row's place in the batch must not matter.
+
+        Rows have ``image_id``, the prompt columns, and ``image``: a ``PIL.Image.Image`` in RGB, decoded once for all judges of a pass.
+        """
+
+
+JUDGES: tuple[Declared, ...] = (
+    Declared("tesseract", "generate.judges.tesseract", "Tesseract", "TesseractSettings", "reads text; clean text only, all ten languages"),
+)
+"""Every judge. A new one is one entry and one file."""
 
 
 def load(name: str, options: Mapping[str, str]) -> Judge:
     """The judge a user named. Raises InputError, naming the known ones, when there is none."""
-    known: dict[str, Callable[[Mapping[str, str]], Judge]] = {"tesseract": _tesseract}
-    if name not in known:
-        raise InputError(f"unknown judge {name!r}: expected one of {', '.join(known)}")
-    return known[name](options)
-
-
-def _tesseract(options: Mapping[str, str]) -> Judge:
-    from generate.judges.tesseract import Tesseract, TesseractSettings
-    from generate.settings import settings
-
-    return Tesseract(settings(TesseractSettings, options, "tesseract"))
+    return cast(Judge, find(JUDGES, name, "judge").load(options))

@@ -5,7 +5,6 @@ It reads clean text well and next to nothing in photographed scenes; see its cei
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
@@ -100,13 +99,9 @@ class Tesseract:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
         return list(self._pool.map(self._read, rows))
 
-    def _read(self, row: Mapping[str, Any]) -> dict[str, Any] | Failure:
+    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
         language = LANGUAGES[row["language"]]
-        try:
-            with Image.open(io.BytesIO(row["image"])) as opened:
-                picture = opened.convert("RGB")
-        except OSError as error:
-            return Failure(f"the image cannot be decoded: {error}")
+        picture = row["image"]
         lines = text_lines(picture) if self.settings.layout == "lines" else []
         if not lines or any(line.height > TALLEST_LINE * picture.height for line in lines):
             text, _ = self._recognise(picture, language, PAGE)

@@ -12,7 +12,7 @@ import pytest
 from commands import command, error_of
 from datasets import load_dataset
 
-from generate.filters.profanity_check import ProfanityCheck
+from generate.filters.profanity_check import ProfanityCheck, ProfanityCheckSettings
 from generate.run import Run
 from generate.score import pairs_of
 
@@ -24,7 +24,7 @@ def scores(run: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def test_the_filter_is_real_and_judges_each_text_alone() -> None:
-    filter_ = ProfanityCheck()
+    filter_ = ProfanityCheck(ProfanityCheckSettings())
     texts = ["a cat on a mat", "you stupid idiot, go to hell"]
     together = filter_.judge(texts)
     assert [verdict.flagged for verdict in together] == [False, True]

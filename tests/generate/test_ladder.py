@@ -118,18 +118,17 @@ def test_the_page_is_made(ladder: Path, tmp_path: Path) -> None:
 
 
 def test_an_image_that_cannot_be_decoded_is_a_failure_not_a_reading() -> None:
-    seen = Tesseract(TesseractSettings()).observe([{"language": "en", "image": b"no picture"}])
-    assert "cannot be decoded" in seen[0].reason  # type: ignore[union-attr]
+    from generate.observe import _decoded
+
+    failure = _decoded({"image": {"bytes": b"no picture"}})
+    assert "cannot be decoded" in failure.reason  # type: ignore[union-attr]
 
 
 def test_an_empty_picture_reads_as_nothing() -> None:
-    import io
-
     from PIL import Image
 
-    buffer = io.BytesIO()
-    Image.new("RGB", (300, 200), "white").save(buffer, "PNG")
-    assert Tesseract(TesseractSettings()).observe([{"language": "en", "image": buffer.getvalue()}]) == [{"text": ""}]
+    white = Image.new("RGB", (300, 200), "white")
+    assert Tesseract(TesseractSettings()).observe([{"language": "en", "image": white}]) == [{"text": ""}]
     assert text_lines(Image.new("L", (300, 200), 255)) == []
 
 
