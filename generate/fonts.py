@@ -83,6 +83,32 @@ def face_for(text: str, script: str) -> tuple[Path, int]:
     raise ValueError(f"no font for {script} has {' '.join(f'{c!r} (U+{ord(c):04X})' for c in lacking)}")
 
 
+UNUSUAL = ("Nastaliq", "Math", "Symbols", "Emoji")
+"""Parts of file names of fonts that signs and pages in the studies' languages are not set in; a seeded choice leaves them out."""
+
+
+def faces_for(text: str, script: str) -> list[tuple[Path, int]]:
+    """Every installed face that has a glyph for all of a text, by file name; a collection gives the face of the script.
+
+    Which ones they are depends on the machine: who chooses among them records their names. Raises as :func:`face_for` does.
+    """
+    face_for(text, script)
+    wanted = {ord(character) for character in text if not character.isspace()}
+    found = []
+    for name, path in sorted(_files().items()):
+        if not any(part in name for part in UNUSUAL):
+            # The regions of a collection stand in one order in all of its weights.
+            index = next((face.index for face in FACES[script] if path.suffix == ".ttc"), 0)
+            if wanted <= _coverage(path, index):
+                found.append((path, index))
+    return found
+
+
+def installed() -> tuple[str, ...]:
+    """The names of the font files that a seeded choice can fall on, on this machine."""
+    return tuple(sorted(name for name in _files() if not any(part in name for part in UNUSUAL)))
+
+
 def check(scripts: Iterable[str]) -> None:
     """Raise the InputError of the first script that has no font: asked before a long run begins."""
     for script in scripts:

@@ -1,15 +1,28 @@
-"""Guardrails: what stands between a pipeline's prompt and its image. Each wraps a loaded diffusers pipeline, and is one file."""
+"""Guardrails: what stands between a pipeline's prompt and its image. Each wraps a loaded diffusers pipeline, and is one file.
+
+The noise of an image comes from its row's seed alone, and a row's seed from its pair, so that the four images of a pair (reference and
+variety, unguarded and guarded) begin from the same noise. The unguarded run is one without ``--guardrail``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
 
+from PIL import Image
+
+from dataset_builder.errors import InputError
 from generate.declared import Declared, find
 
 
 class Guardrail(Protocol):
-    """What is put around a pipeline; the noise of an image does not depend on it, so that guarded and unguarded images are pairs."""
+    """What is put around a pipeline.
+
+    ``reads_prompts`` tells that the guarded pipeline encodes prompts in its own way: it is then called with texts, never with
+    embeddings made beforehand.
+    """
+
+    reads_prompts: bool
 
     @property
     def name(self) -> str:
@@ -19,16 +32,57 @@ class Guardrail(Protocol):
         """Every setting that changes an image, as JSON; its fingerprint goes into each image_id."""
 
     def guard(self, pipeline: Any) -> Any:
-        """The guarded pipeline, sharing the given one's weights. Raises InputError for a pipeline that it cannot guard."""
+        """The guarded pipeline, called as the given one is, and sharing its weights. The given one stays unguarded.
 
-    def arguments(self, prompts: list[str]) -> dict[str, Any]:
-        """What a call of the guarded pipeline takes beside the usual arguments, for these prompts."""
+        Raises InputError for a pipeline that it cannot guard.
+        """
+
+    def withheld(self, images: Sequence[Image.Image]) -> list[str | None]:
+        """For each image why it is withheld, None for one that is let through. A withheld image is recorded as refused."""
 
 
-GUARDRAILS: tuple[Declared, ...] = ()
+@runtime_checkable
+class Guardable(Protocol):
+    """A model that runs a diffusers pipeline, around which a guardrail can be put."""
+
+    def guard(self, guardrail: Guardrail) -> None:
+        """Run ``guardrail.guard(pipeline)`` in place of the pipeline from now on; called once, before the first prompt.
+
+        A guardrail that ``reads_prompts`` gets texts: embeddings made beforehand would pass it by.
+        """
+
+
+GUARDRAILS: tuple[Declared, ...] = (
+    Declared(
+        "safe-latent-diffusion",
+        "generate.guardrails.safe_latent_diffusion",
+        "SafeLatentDiffusion",
+        "SafeLatentDiffusionSettings",
+        "steers the latents away from unsafe concepts while they are denoised",
+    ),
+    Declared(
+        "promptguard",
+        "generate.guardrails.promptguard",
+        "PromptGuard",
+        "PromptGuardSettings",
+        "appends soft safety tokens to the prompt, from files of embeddings",
+    ),
+    Declared(
+        "safety-checker",
+        "generate.guardrails.safety_checker",
+        "SafetyChecker",
+        "SafetyCheckerSettings",
+        "Stable Diffusion's own check of the finished image",
+    ),
+)
 """Every guardrail. A new one is one entry and one file."""
 
 
 def load(name: str, options: Mapping[str, str]) -> Guardrail:
     """The guardrail a user named. Raises InputError, naming the known ones, when there is none."""
-    return cast(Guardrail, find(GUARDRAILS, name, "guardrail").load(options))
+    declared = find(GUARDRAILS, name, "guardrail")
+    try:
+        return cast(Guardrail, declared.load(options))
+    except InputError as error:
+        # Settings are read alike everywhere; a guardrail's are given by an option of their own.
+        raise InputError(str(error).replace("--set ", "--guard ")) from error

@@ -7,18 +7,16 @@ against which readers, metrics and models are measured.
 from __future__ import annotations
 
 import bisect
-import colorsys
-import json
 import math
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont, features
 from pydantic import Field
 from uniseg.graphemecluster import grapheme_clusters
@@ -27,13 +25,12 @@ from uniseg.linebreak import line_break_units
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.schema import CONFIGS, Column
-from generate import fonts
+from generate import fonts, layout
+from generate.models.backgrounds import DEFAULT_BOX, Box, Colour, Panel, Surface, digest, paper, photo, photographs, sign
 
-VERSION = "1.0"
-CANVAS = 1024
-"""The side, in pixels, of the picture that a ``render_layout`` is written for."""
-DEFAULT_BOX = (112.0, 352.0, 912.0, 672.0)
-"""Where the text stands when a row has no layout."""
+VERSION = "1.1"
+"""1.1: ``background=sign`` is a tilted sign in a scene, where it was an upright board, and Korean breaks between words, where it broke
+inside them; else paper is set pixel for pixel as in 1.0."""
 DAMAGE: Mapping[str, float] = {"none": 0.0, "light": 0.12, "heavy": 0.45}
 """The share of user-perceived characters that are dropped, swapped with the next, or blurred (a third each)."""
 PADDING = 0.06
@@ -41,13 +38,18 @@ PADDING = 0.06
 
 @dataclass(frozen=True, slots=True)
 class GlyphSettings:
-    """What ``--set`` takes: the level of damage, the background, and the side of the square picture, in pixels.
+    """What ``--set`` takes: the level of damage, the background, the font, and the side of the square picture, in pixels.
 
-    ``paper`` is tinted paper under uneven light, all over; ``sign`` is a board in the row's layout on a surface, often light on dark.
+    ``paper`` is tinted paper under uneven light, all over; ``sign`` is a tilted coloured board over the row's layout in a cluttered, noisy
+    scene, often light on dark; ``photo`` is such a board in a photograph, or, in every other picture, text right on it. ``photos`` is the
+    folder they are taken from; left out, those in scikit-image's package are. ``font``: ``first`` is the first of the script's declared
+    faces, ``any`` a seeded one of all that are installed.
     """
 
     damage: Literal["none", "light", "heavy"] = "none"
-    background: Literal["paper", "sign"] = "paper"
+    background: Literal["paper", "sign", "photo"] = "paper"
+    font: Literal["first", "any"] = "first"
+    photos: str = ""
     size: Annotated[int, Field(ge=256, le=2048)] = 512
 
 
@@ -88,18 +90,30 @@ def damaged(text: str, level: str, seed: int) -> list[Cluster]:
     return result
 
 
+def legible(clusters: Sequence[Cluster]) -> str:
+    """What a perfect reader would read: a blurred character is there and cannot be told, U+FFFD for each of its code points.
+
+    >>> legible([Cluster("o"), Cluster("k", blurred=True)])
+    'o�'
+    """
+    return "".join("\ufffd" * len(cluster.text) if cluster.blurred else cluster.text for cluster in clusters)
+
+
 class Glyph:
     """The typesetter, with the interface of a model."""
 
     name = "glyph"
     device = "cpu"
 
-    def __init__(self, settings: GlyphSettings, workers: int = 2) -> None:
+    def __init__(self, source: str, settings: GlyphSettings, workers: int = 2) -> None:
+        if source:
+            raise InputError(f"glyph is one typesetter and takes nothing after the colon; expected --model glyph, got {source!r}")
         if not features.check("raqm"):
             raise InputError(
                 "Pillow lacks raqm, without which Arabic and Devanagari are set wrongly. Install its wheel: pip install -U pillow"
             )
         self.settings = settings
+        self._photographs = photographs(settings.photos) if settings.background == "photo" else ()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="glyph")
 
     @property
@@ -108,8 +122,12 @@ class Glyph:
         return tuple(column for column in CONFIGS["lingt2i_text"].columns if column.name in ("render_text", "render_layout"))
 
     def record(self) -> dict[str, Any]:
-        """Settings, version, and the fonts by name and size, since another font file sets other pixels."""
-        return {"model": self.name, "version": VERSION, **asdict(self.settings), "damage_share": DAMAGE[self.settings.damage]}
+        """Settings and version, and a hash of what a seeded choice is made from: photographs, and installed fonts by name."""
+        record = {"model": self.name, "version": VERSION, **asdict(self.settings), "damage_share": DAMAGE[self.settings.damage]}
+        # Where the folder lies says nothing about the pixels; what is in it does.
+        record["photos"] = digest(self._photographs) if self._photographs else None
+        record["fonts"] = sha256("\n".join(fonts.installed()).encode()).hexdigest()[:16] if self.settings.font == "any" else None
+        return record
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Raise InputError before a run when a script's font is not there."""
@@ -125,80 +143,28 @@ class Glyph:
 
     def _draw(self, row: Mapping[str, Any], seed: int) -> Image.Image:
         language = LANGUAGES[row["language"]]
-        surface = _sign if self.settings.background == "sign" else _paper
-        picture, panel, ink = surface(self.settings.size, _box(row.get("render_layout")), seed)
+        surface = self._surface(_box(row.get("render_layout")), seed)
         clusters = damaged(row["render_text"], self.settings.damage, seed)
-        face = fonts.face_for(row["render_text"], language.script)
-        _typeset(picture, panel, ink, clusters, face, language.code, language.direction)
-        return picture
+        if self.settings.font == "any":
+            face = random.Random(f"font {seed}").choice(fonts.faces_for(row["render_text"], language.script))
+        else:
+            face = fonts.face_for(row["render_text"], language.script)
+        _typeset(surface.layer, surface.panel, surface.ink, clusters, face, language.code, language.direction)
+        return surface.finish(surface.layer)
+
+    def _surface(self, box: Box, seed: int) -> Surface:
+        if self.settings.background == "photo":
+            return photo(self.settings.size, box, seed, self._photographs)
+        return (sign if self.settings.background == "sign" else paper)(self.settings.size, box, seed)
 
 
-def _box(layout: str | None) -> Box:
-    """The smallest upright box around all corner points of a layout, in pixels of the 1024 canvas."""
-    if not layout:
+def _box(written: str | None) -> Box:
+    """The smallest upright box around all corner points of a layout, in pixels of the 1024 canvas. Raises ValueError for what is none."""
+    if not written:
         return DEFAULT_BOX
-    corners = [point for line in json.loads(layout) for point in line[0]]
+    corners = [corner for line in layout.parse(written) for corner in line.corners]
     xs, ys = zip(*corners, strict=True)
-    return float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))
-
-
-# Backgrounds
-
-Box: TypeAlias = tuple[float, float, float, float]
-Panel: TypeAlias = tuple[int, int, int, int]
-Colour: TypeAlias = tuple[int, int, int]
-
-
-def _paper(size: int, box: Box, seed: int) -> tuple[Image.Image, Panel, Colour]:
-    """Seeded tinted paper under light that falls off from one corner: the picture, the text's panel, and a dark ink."""
-    chance = np.random.default_rng(seed)
-    hue = chance.random()
-    paper = _colour(hue, float(chance.uniform(0.02, 0.14)), float(chance.uniform(0.93, 0.99)))
-    ink = _colour(float(chance.random()), 0.6, float(chance.uniform(0.05, 0.25)))
-    small = size // 8
-    light = np.linspace(1.0, 0.9, small)[:, None] * np.linspace(1.0, 0.96, small)[None, :]
-    pixels = np.clip(np.array(paper) * light[:, :, None] + chance.normal(0.0, 1.0, (small, small, 1)), 0, 255).astype(np.uint8)
-    picture = Image.fromarray(pixels).resize((size, size), Image.Resampling.BILINEAR)
-    return picture, _panel(size, box), ink
-
-
-def _panel(size: int, box: Box) -> Panel:
-    left, top, right, bottom = (round(side * size / CANVAS) for side in box)
-    return left, top, right, bottom
-
-
-def _sign(size: int, box: Box, seed: int) -> tuple[Image.Image, Panel, Colour]:
-    """A seeded surface with a panel where the text goes: the picture, the panel, and an ink of high contrast to it."""
-    chance = np.random.default_rng(seed)
-    hue = chance.random()
-    dark = chance.random() < 0.35
-    around = _colour(hue + 0.08, 0.35, float(chance.uniform(0.35, 0.75)))
-    face = _colour(hue, float(chance.uniform(0.05, 0.35)), 0.16 if dark else float(chance.uniform(0.9, 0.98)))
-    ink = _colour(hue + 0.5, 0.12, 0.97) if dark else _colour(hue + 0.5, 0.6, 0.13)
-    # Light falls off from one corner; boards change brightness from one stripe to the next. Drawn small, since nothing in it is sharp.
-    small = max(64, size // 8)
-    ramp = np.linspace(0.82, 1.12, small)[:, None] * np.linspace(0.95, 1.05, small)[None, :]
-    if chance.random() < 0.5:
-        ramp = ramp * chance.uniform(0.86, 1.06, 12).repeat(small // 12 + 1)[:small, None]
-    surface = np.clip(np.array(around) * ramp[:, :, None] + chance.normal(0.0, 3.0, (small, small, 1)), 0, 255).astype(np.uint8)
-    picture = Image.fromarray(surface).resize((size, size), Image.Resampling.BILINEAR)
-    panel = _panel(size, box)
-    draw = ImageDraw.Draw(picture)
-    radius = round(size * float(chance.uniform(0.0, 0.03)))
-    shadow = max(1, size // 128)
-    draw.rounded_rectangle((panel[0] + shadow, panel[1] + shadow, panel[2] + shadow, panel[3] + shadow), radius, fill=_shade(around, 0.55))
-    draw.rounded_rectangle(panel, radius, fill=face, outline=_shade(face, 0.6 if not dark else 1.8), width=max(1, size // 256))
-    return picture, panel, ink
-
-
-def _colour(hue: float, saturation: float, value: float) -> Colour:
-    red, green, blue = colorsys.hsv_to_rgb(hue % 1.0, saturation, value)
-    return round(red * 255), round(green * 255), round(blue * 255)
-
-
-def _shade(colour: Colour, factor: float) -> Colour:
-    red, green, blue = (min(255, round(channel * factor)) for channel in colour)
-    return red, green, blue
+    return min(xs), min(ys), max(xs), max(ys)
 
 
 # Typesetting
@@ -231,11 +197,27 @@ def _units(clusters: Sequence[Cluster], face: tuple[Path, int]) -> list[Unit]:
     font = _font(*face, REFERENCE_SIZE)
     units = []
     queue = list(clusters)
-    for text in line_break_units(_string(clusters)):
+    for text in _breakable(_string(clusters)):
         taken: list[Cluster] = []
         while sum(len(cluster.text) for cluster in taken) < len(text):
             taken.append(queue.pop(0))
         units.append(Unit(tuple(taken), font.getlength(text), font.getlength(text.rstrip())))
+    return units
+
+
+def _breakable(text: str) -> list[str]:
+    """A text between its line breaks. UAX #14 lets Korean break inside words; here it breaks between them, as books and signs mostly do,
+    since in a picture a broken word cannot be told from two.
+
+    >>> _breakable("잔디밭에 들어가지 마세요"), _breakable("芝生に")
+    (['잔디밭에 ', '들어가지 ', '마세요'], ['芝', '生', 'に'])
+    """
+    units: list[str] = []
+    for unit in line_break_units(text):
+        if units and units[-1][-1].isalnum() and unit[0].isalnum() and ("가" <= units[-1][-1] <= "힣" or "가" <= unit[0] <= "힣"):
+            units[-1] += unit
+        else:
+            units.append(unit)
     return units
 
 

@@ -64,7 +64,7 @@ def test_a_heavier_level_damages_more() -> None:
 
 
 def test_the_picture_depends_on_text_and_seed_alone() -> None:
-    model = Glyph(GlyphSettings(damage="light"))
+    model = Glyph("", GlyphSettings(damage="light"))
     rows = [row("Open all day"), row("مفتوح طوال اليوم", "ar")]
     together = model.generate(rows, [1, 2])
     alone = [model.generate([each], [seed])[0] for each, seed in zip(rows, (1, 2), strict=True)]
@@ -74,7 +74,7 @@ def test_the_picture_depends_on_text_and_seed_alone() -> None:
 
 def test_the_text_stands_in_its_layout() -> None:
     box = [[[100, 600], [900, 600], [900, 900], [100, 900]], [[100, 600], [900, 900]]]
-    picture = Glyph(GlyphSettings(size=512)).generate([row("A sign at the bottom of the picture", layout=[box])], [7])[0]
+    picture = Glyph("", GlyphSettings(size=512)).generate([row("A sign at the bottom of the picture", layout=[box])], [7])[0]
     rows, columns = np.nonzero(ink(picture))
     assert rows.min() >= 300
     assert rows.max() <= 450
@@ -99,7 +99,7 @@ def test_lines_break_where_unicode_allows_it() -> None:
 def test_right_to_left_text_is_shaped_and_ordered() -> None:
     # The first word of an Arabic line stands at the right: a long one leaves its ink there.
     box = [[[0, 400], [1024, 400], [1024, 600], [0, 600]], [[0, 400], [1024, 600]]]
-    model = Glyph(GlyphSettings())
+    model = Glyph("", GlyphSettings())
     joined = ink(model.generate([row("سلام", "ar", [box])], [1])[0]).sum()
     apart = ink(model.generate([row("س ل ا م", "ar", [box])], [1])[0]).sum()
     assert joined != apart, "letters of a word join"
@@ -108,12 +108,12 @@ def test_right_to_left_text_is_shaped_and_ordered() -> None:
 def test_every_starter_text_is_set() -> None:
     rows = list(starter._text_rows())
     assert {each["language"] for each in rows} == set(LINGT2I_LANGUAGES)
-    Glyph(GlyphSettings(size=256)).generate(rows[::3], list(range(len(rows[::3]))))
+    Glyph("", GlyphSettings(size=256)).generate(rows[::3], list(range(len(rows[::3]))))
 
 
 def test_a_character_without_a_glyph_is_a_failed_row_not_a_box() -> None:
     with pytest.raises(ValueError, match=r"no font for Latn has '漢' \(U\+6F22\)"):
-        Glyph(GlyphSettings()).generate([row("漢")], [1])
+        Glyph("", GlyphSettings()).generate([row("漢")], [1])
 
 
 def test_a_missing_font_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_a_missing_font_names_the_install_command(monkeypatch: pytest.MonkeyPatc
     [
         ({"damage": "awful"}, "damage=awful.*'none', 'light' or 'heavy'"),
         ({"size": "9"}, "size=9.*greater than or equal to 256"),
-        ({"colour": "red"}, "no setting 'colour'; it takes: damage, background, size"),
+        ({"colour": "red"}, "no setting 'colour'; it takes: damage, background, font, photos, size"),
     ],
 )
 def test_settings_are_checked(options: dict[str, str], told: str) -> None:

@@ -1,4 +1,4 @@
-"""Typed settings from the command line's ``--set name=value`` pairs, for models and judges alike."""
+"""Typed settings from the command line's ``--set name=value`` pairs, for models, judges and pipelines alike."""
 
 from __future__ import annotations
 
