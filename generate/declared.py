@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataset_builder.errors import InputError
-from generate.settings import settings
+from dataset_builder.settings import settings
 
 
 @dataclass(frozen=True, slots=True)

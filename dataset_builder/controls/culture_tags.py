@@ -16,7 +16,7 @@ from typing import Any
 from dataset_builder.controls import NEUTRAL, Row, derived, originals
 from dataset_builder.countries import countries
 from dataset_builder.errors import InputError
-from dataset_builder.languages import LINGT2I_LANGUAGES
+from dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
 
 VERSION = "1.0"
 
@@ -61,6 +61,30 @@ _OTHERS = (
 
 _NO_PLACES = frozenset({"Chad", "Georgia", "Jersey", "Jordan", "Turkey"})
 """Countries whose name is as often a person's, a bird's or a cloth's."""
+
+
+TAGGED = "culture_tag_"
+"""How the subset of a tagged prompt begins; the culture's language code follows."""
+
+
+def expected_culture(row: Row) -> str | None:
+    """The culture that an image of a row is expected to show, as ``culture_alignment`` calls it: the tag's, else the language's.
+
+    None where that question has no answer: the prompt asks for a text (whose script is then no tendency of the model) or for a country, or
+    its language or variety has no culture of its own here.
+
+    >>> expected_culture({"subset": "lingt2i_content", "language": "hi"})
+    'Indian'
+    >>> expected_culture({"subset": "culture_tag_ja", "language": "en"})
+    'Japanese'
+    >>> expected_culture({"subset": "dialect", "language": "en", "variety": "IndE"}) is None
+    True
+    """
+    if row.get("render_text") is not None or row.get("country") is not None or row.get("variety") not in (None, "SAE", "BrE"):
+        return None
+    subset = row["subset"] or ""
+    code = subset.removeprefix(TAGGED) if subset.startswith(TAGGED) else LANGUAGES[row["language"]].standard or row["language"]
+    return CULTURES[code].expected if code in CULTURES else None
 
 
 def tagged(prompt: str, phrase: str) -> str:
@@ -111,7 +135,7 @@ def derive(rows: Sequence[Row], *, cultures: Iterable[str] = LINGT2I_LANGUAGES, 
                 row,
                 f"style-{code}",
                 prompt=tagged(row["prompt"], CULTURES[code].phrase),
-                subset=f"culture_tag_{code}",
+                subset=f"{TAGGED}{code}",
                 derivation="culture_tagged",
                 producer=f"{rule}, {CULTURES[code].phrase}",
             )

@@ -35,8 +35,8 @@ DATA_FOLDERS = (
     "/usr/local/share/tessdata",
     "/opt/homebrew/share/tessdata",
 )
-MODEL_NAMES = {"zho": "chi_sim"}
-"""Tesseract's name of a language model where it is not the ISO 639-3 code."""
+MODEL_NAMES = {"zho": "chi_sim", "arz": "ara", "bar": "deu"}
+"""Tesseract's name of a language model where it is not the ISO 639-3 code: Egyptian Arabic and Bavarian have none of their own."""
 
 BIDI_CONTROLS = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 """Tesseract adds these to right-to-left lines; they were never in the image."""
@@ -85,8 +85,11 @@ class Tesseract:
 
     def signature(self) -> str:
         """Engine version, language models and settings."""
-        version = str(self._tesserocr.tesseract_version()).splitlines()[0].removeprefix("tesseract").strip()
-        return f"tesseract|models:row-language|layout:{self.settings.layout}|bidi:stripped|method:1|v:{version}"
+        return f"tesseract|models:row-language|layout:{self.settings.layout}|bidi:stripped|method:2|v:{self.version()}"
+
+    def version(self) -> str:
+        """The version of the engine."""
+        return str(self._tesserocr.tesseract_version()).splitlines()[0].removeprefix("tesseract").strip()
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Raise InputError when a language model is missing, naming the package that brings it."""
@@ -104,7 +107,7 @@ class Tesseract:
         picture = row["image"]
         lines = text_lines(picture) if self.settings.layout == "lines" else []
         if not lines or any(line.height > TALLEST_LINE * picture.height for line in lines):
-            text, _ = self._recognise(picture, language, PAGE)
+            text, _ = self.recognise(picture, language, PAGE)
         else:
             text = "\n".join(self._read_line(line, language) for line in lines)
         return {"text": joined_lines(text, language)}
@@ -113,7 +116,7 @@ class Tesseract:
         surest, best = -1, ""
         for mode, height in TRIES:
             width = max(1, round(line.width * height / line.height))
-            text, confidence = self._recognise(
+            text, confidence = self.recognise(
                 ImageOps.expand(line.resize((width, height), Image.Resampling.LANCZOS), 12, 255), language, mode
             )
             if text and confidence > surest:
@@ -122,7 +125,8 @@ class Tesseract:
                 break
         return best
 
-    def _recognise(self, picture: Image.Image, language: Language, mode: int) -> tuple[str, int]:
+    def recognise(self, picture: Image.Image, language: Language, mode: int) -> tuple[str, int]:
+        """What is read in a picture under a page segmentation mode, and the mean confidence, in percent."""
         engine = self._engine(language, mode)
         engine.SetImage(picture)
         engine.SetSourceResolution(150)
@@ -145,7 +149,7 @@ def text_lines(picture: Image.Image) -> list[Image.Image]:
     Ink is the rarer side of Otsu's threshold; rows of ink that lie close to a much higher group (dots, accents) belong to it.
     """
     grey = np.asarray(picture.convert("L"))
-    ink = grey < _otsu(grey)
+    ink = grey < otsu(grey)
     if ink.mean() > 0.5:
         ink = np.logical_not(ink)
     lines = []
@@ -156,7 +160,7 @@ def text_lines(picture: Image.Image) -> list[Image.Image]:
     return lines
 
 
-def _otsu(grey: NDArray[np.uint8]) -> int:
+def otsu(grey: NDArray[np.uint8]) -> int:
     """The grey level that best splits a picture in two (Otsu 1979)."""
     counts = np.bincount(grey.ravel(), minlength=256).astype(float)
     below = counts.cumsum()
@@ -184,13 +188,18 @@ def _row_groups(rows: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def joined_lines(text: str, language: Language) -> str:
-    """What was read, as one line.
+    """What was read, as one line. A line that ends in a word's hyphen goes on without a space.
 
     >>> joined_lines("open\\n all day\\n", LANGUAGES["en"]), joined_lines("営業\\n中", LANGUAGES["ja"])
     ('open all day', '営業中')
+    >>> joined_lines("Saint-\\nDenis -\\nParis", LANGUAGES["fr"])
+    'Saint-Denis - Paris'
     """
-    lines = [BIDI_CONTROLS.sub("", line).strip() for line in text.splitlines()]
-    return (" " if language.spaced else "").join(line for line in lines if line)
+    joined = ""
+    for line in filter(None, (BIDI_CONTROLS.sub("", line).strip() for line in text.splitlines())):
+        goes_on = not joined or not language.spaced or (joined[-1] == "-" and joined[-2:-1].isalpha())
+        joined += line if goes_on else f" {line}"
+    return joined
 
 
 def _data_folder() -> Path:

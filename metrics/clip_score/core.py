@@ -9,8 +9,10 @@ from __future__ import annotations
 import difflib
 import hashlib
 import io
+import itertools
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,6 +51,12 @@ SCALES = ("cosine", "clipscore")
 DEFAULT_MODEL = "ViT-H-14-worldwide-quickgelu"
 DEFAULT_PRETRAINED = "metaclip2_worldwide"
 DEFAULT_BATCH_SIZE = 32
+# How many images the network takes at once: on a CPU more are slower, since they leave its cache.
+ON_CPU, ELSEWHERE = 16, 64
+# Models that bring their weights, in open_clip's words.
+OWN_WEIGHTS = ("hf-hub:", "local-dir:")
+# open_clip's names of what a network computes in.
+PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 # w of CLIPScore's §3.
 WEIGHT = 2.5
 Features = NDArray[np.float32]
@@ -76,38 +84,60 @@ class ImageTextEncoder(Protocol):
 
 
 class Encoder:
-    """A checkpoint of open_clip with its own preprocessing and tokenizer, in single precision.
+    """A checkpoint of open_clip with its own preprocessing and tokenizer; what leaves it is in single precision.
 
-    ``model`` and ``pretrained`` are open_clip's names; ``pretrained`` may also be a file of weights, which is then
-    named by its last part and a hash of its content, so that signatures agree between machines. ``device`` is torch's
-    name of a device (default: "cuda" where there is one, else "cpu").
+    ``model`` and ``pretrained`` are open_clip's names. ``pretrained`` may also be a file of weights, or a folder that holds
+    one, which is then named by its last part and a hash of its content, so that signatures agree between machines.
+    ``model`` may also be "hf-hub:NAMESPACE/NAME" or "local-dir:FOLDER": one that brings ``open_clip_config.json``, weights
+    and tokenizer of its own, beside which ``pretrained`` stays at its default. ``device`` is torch's name of a device
+    (default: "cuda" where there is one, else "cpu"); ``dtype`` ("float32", "bfloat16", "float16") is what the network
+    computes in. Images are preprocessed in ``workers`` threads.
 
     Raises ValueError when open_clip knows no such checkpoint or the model's activation is not the one that the weights
     were trained with, and RuntimeError, with the fix, when open_clip is not installed or the weights cannot be had.
     Nothing is ever put in their place.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, pretrained: str = DEFAULT_PRETRAINED, device: str | None = None) -> None:
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        pretrained: str = DEFAULT_PRETRAINED,
+        device: str | None = None,
+        dtype: str = "float32",
+        workers: int | None = None,
+    ) -> None:
         open_clip, self._torch = _libraries()
-        _check_checkpoint(open_clip, model, pretrained)
-        self.model = model
+        check_choice(NAME, "dtype", dtype, tuple(PRECISIONS))
+        weights = _weights(open_clip, model, pretrained)
         self.device = _device(self._torch, device)
+        precision = PRECISIONS[dtype]
         try:
             self._tokenize: Any = open_clip.get_tokenizer(model)
-            network, _, preprocess = open_clip.create_model_and_transforms(model, pretrained, device=self.device)
+            # Without the requirement open_clip would go on with random weights where a repository has none.
+            network, _, preprocess = open_clip.create_model_and_transforms(
+                model, weights, precision=precision, device=self.device, require_pretrained=True
+            )
+            self.model, self.pretrained = _names(open_clip, model, weights)
         except Exception as error:
             raise RuntimeError(_why_not_loaded(open_clip, model, pretrained, error)) from error
-        self.pretrained = pretrained if open_clip.get_pretrained_cfg(model, pretrained) else _file_name(Path(pretrained))
         self._network: Any = network.eval()
         self._preprocess: Any = preprocess
+        self._input_dtype: Any = open_clip.get_input_dtype(precision)
+        self._pool = ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1), thread_name_prefix="clip")
         if self._cut(self._tokenize([""]), [""]).any():
             raise ValueError(f"{NAME}: model: {model!r} has a tokenizer from which truncation cannot be told. Fix: choose another model.")
 
     def encode_images(self, images: Sequence[Image.Image]) -> Features:
         """(images, width) embeddings after the checkpoint's own preprocessing, not normalised."""
-        pixels = self._torch.stack([self._preprocess(image.convert("RGB")) for image in images])
+        # The network works on some images while the next ones are preprocessed.
+        coming = self._pool.map(self._pixels, images)
+        size = ON_CPU if self.device.type == "cpu" else ELSEWHERE
+        found = []
         with self._torch.inference_mode():
-            return self._array(self._network.encode_image(pixels.to(self.device)))
+            while some := list(itertools.islice(coming, size)):
+                pixels = self._torch.stack(some).to(self.device, self._input_dtype)
+                found.append(self._network.encode_image(pixels).float())
+            return self._array(self._torch.cat(found))
 
     def encode_texts(self, texts: Sequence[str]) -> tuple[Features, BoolArray]:
         """(texts, width) embeddings, not normalised, and whether each text was cut; nothing is put before a text.
@@ -117,6 +147,9 @@ class Encoder:
         tokens = self._tokenize(list(texts))
         with self._torch.inference_mode():
             return self._array(self._network.encode_text(tokens.to(self.device))), self._cut(tokens, texts)
+
+    def _pixels(self, image: Image.Image) -> Any:
+        return self._preprocess(image.convert("RGB"))
 
     def _cut(self, tokens: Any, texts: Sequence[str]) -> BoolArray:
         """A text was cut where one token more of room changes the tokens: its end token moves on."""
@@ -145,12 +178,30 @@ def _libraries() -> tuple[Any, Any]:
     return open_clip, torch
 
 
-def _check_checkpoint(open_clip: Any, model: object, pretrained: object) -> None:
+def _weights(open_clip: Any, model: object, pretrained: object) -> str | None:
+    """What open_clip is to load: a tag or a file; None where the model brings its weights. Raises ValueError for what it lacks."""
+    if isinstance(model, str) and model.startswith(OWN_WEIGHTS):
+        if pretrained != DEFAULT_PRETRAINED:
+            raise ValueError(f"{NAME}: pretrained: {model!r} brings its own weights. Fix: leave pretrained out, got {pretrained!r}.")
+        folder = Path(model.removeprefix("local-dir:"))
+        if model.startswith("local-dir:") and not ((folder / "open_clip_config.json").is_file() and weights_in(folder)):
+            expected = "a folder with open_clip_config.json and a file of weights"
+            raise ValueError(f"{NAME}: model: expected {expected} after 'local-dir:', got {model!r}.")
+        return None
     names = open_clip.list_models()
     if not isinstance(model, str) or model not in names:
         close = difflib.get_close_matches(str(model), names, 4, 0.3) or [DEFAULT_MODEL]
-        raise ValueError(f"{NAME}: model: expected one of open_clip.list_models(), such as {', '.join(map(repr, close))}, got {model!r}.")
+        raise ValueError(
+            f"{NAME}: model: expected one of open_clip.list_models(), such as {', '.join(map(repr, close))}, or 'hf-hub:NAMESPACE/NAME', "
+            f"or 'local-dir:FOLDER', got {model!r}."
+        )
     tags = open_clip.list_pretrained_tags_by_model(model)
+    if isinstance(pretrained, str) and pretrained not in tags and Path(pretrained or "?").is_dir():
+        files = weights_in(Path(pretrained))
+        if len(files) != 1:
+            found = ", ".join(file.name for file in files) or "none"
+            raise ValueError(f"{NAME}: pretrained: expected a folder with one file of weights, got {found}. Fix: name the file itself.")
+        return str(files[0])
     # Without this check open_clip would go on with random weights.
     if not isinstance(pretrained, str) or not (pretrained in tags or Path(pretrained).is_file()):
         raise ValueError(
@@ -165,6 +216,18 @@ def _check_checkpoint(open_clip: Any, model: object, pretrained: object) -> None
             f"{NAME}: model: {pretrained!r} was trained with another activation than {model!r} has. Fix: model={other!r}, "
             "which open_clip keeps for these weights."
         )
+    return pretrained
+
+
+def _names(open_clip: Any, model: str, weights: str | None) -> tuple[str, str]:
+    """Model and weights as signatures name them: no paths, and a hash, or the hub's commit, where a name alone could be of two things."""
+    if weights is not None:
+        return model, weights if open_clip.get_pretrained_cfg(model, weights) else content_name(Path(weights))
+    if model.startswith("local-dir:"):
+        folder = Path(model.removeprefix("local-dir:")).resolve()
+        return f"local-dir:{folder.name}", content_name(folder)
+    file = Path(open_clip.download_pretrained_from_hf(model.removeprefix("hf-hub:")))
+    return model, f"{file.name}@{file.parent.name[:12]}" if file.parent.parent.name == "snapshots" else content_name(file)
 
 
 def _device(torch: Any, device: str | None) -> Any:
@@ -180,9 +243,12 @@ def _device(torch: Any, device: str | None) -> Any:
 
 def _why_not_loaded(open_clip: Any, model: str, pretrained: str, error: Exception) -> str:
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    weights = (open_clip.get_pretrained_cfg(model, pretrained) or {}).get("hf_hub", "").split("/")[:2]
-    tokenizer = open_clip.get_model_config(model)["text_cfg"].get("hf_tokenizer_name", "")
-    repositories = [name for name in ("/".join(weights), tokenizer) if name]
+    if model.startswith(OWN_WEIGHTS):
+        repositories = [model.removeprefix("hf-hub:")] if model.startswith("hf-hub:") else []
+    else:
+        weights = (open_clip.get_pretrained_cfg(model, pretrained) or {}).get("hf_hub", "").split("/")[:2]
+        tokenizer = open_clip.get_model_config(model)["text_cfg"].get("hf_tokenizer_name", "")
+        repositories = [name for name in ("/".join(weights), tokenizer) if name]
     fetch = " and ".join(f"`hf download {name}`" for name in repositories) or "the file's own source"
     return (
         f"{NAME}: the checkpoint {model!r}, {pretrained!r} could not be loaded ({reason}). Fix: fetch it once, where there is a network, "
@@ -191,12 +257,21 @@ def _why_not_loaded(open_clip: Any, model: str, pretrained: str, error: Exceptio
     )
 
 
-def _file_name(file: Path) -> str:
+def weights_in(folder: Path) -> list[Path]:
+    """The files of weights in a folder: its .safetensors where it has any, as libraries prefer them, else .bin, .pt and .pth."""
+    files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    safe = [file for file in files if file.suffix == ".safetensors"]
+    return safe or [file for file in files if file.suffix in (".bin", ".pt", ".pth")]
+
+
+def content_name(place: Path) -> str:
+    """A file, or a folder's files of weights, as signatures name them: the last part and 12 hex digits of the content's SHA-256."""
     digest = hashlib.sha256()
-    with file.open("rb") as opened:
-        while block := opened.read(1 << 20):
-            digest.update(block)
-    return f"{file.name}@{digest.hexdigest()[:12]}"
+    for file in weights_in(place) if place.is_dir() else [place]:
+        with file.open("rb") as opened:
+            while block := opened.read(1 << 20):
+                digest.update(block)
+    return f"{place.resolve().name}@{digest.hexdigest()[:12]}"
 
 
 # Scores

@@ -368,6 +368,7 @@ def test_the_spaces_form_scores_one_image(root: Path, monkeypatch: pytest.Monkey
 try:
     import open_clip
     import torch
+    from small_clip import TEXT, checkpoint, packed
 except ImportError:
     open_clip = None
 needs_open_clip = pytest.mark.skipif(open_clip is None, reason="open_clip is not installed: pip install open_clip_torch")
@@ -389,22 +390,11 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=words, unk_token="<unk>", pad_token="<pad>", bos_token="<s>", eos_token="</s>"
     ).save_pretrained(folder / "words")
-    vision = {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 16}
-    text = {"context_length": CONTEXT, "width": 32, "heads": 2, "layers": 2}
     texts = {
-        "parity-small": {**text, "vocab_size": 49408},
-        "parity-worldwide": {**text, "vocab_size": 8, "hf_tokenizer_name": str(folder / "words"), "pool_type": "eos", "eos_id": 2},
+        "parity-small": TEXT,
+        "parity-worldwide": {**TEXT, "vocab_size": 8, "hf_tokenizer_name": str(folder / "words"), "pool_type": "eos", "eos_id": 2},
     }
-    files = {}
-    for name, text_cfg in texts.items():
-        config = {"embed_dim": 16, "quick_gelu": True, "vision_cfg": vision, "text_cfg": text_cfg}
-        (folder / f"{name}.json").write_text(json.dumps(config))
-        open_clip.add_model_config(folder / f"{name}.json")
-        torch.manual_seed(len(files))
-        network = open_clip.create_model(name)
-        files[name] = str(folder / f"{name}.pt")
-        torch.save(network.state_dict(), files[name])
-    return files
+    return {name: checkpoint(folder, name, seed, text=text) for seed, (name, text) in enumerate(texts.items())}
 
 
 def noise(seed: int, size: tuple[int, int] = (32, 32)) -> Image.Image:
@@ -466,6 +456,33 @@ def test_a_long_text_keeps_its_end_token_and_is_counted(name: str, checkpoints: 
 
 
 @needs_open_clip
+def test_a_folder_that_brings_its_own_is_the_same_model(tmp_path: Path, checkpoints: dict[str, str]) -> None:
+    folder = packed(tmp_path / "own", checkpoints["parity-small"])
+    own = core.Encoder(f"local-dir:{folder}", device="cpu")
+    other = core.Encoder("parity-small", checkpoints["parity-small"], "cpu")
+    assert own.encode_images([noise(0)]) == pytest.approx(other.encode_images([noise(0)]), abs=1e-6)
+    assert own.encode_texts(["a red cat"])[0] == pytest.approx(other.encode_texts(["a red cat"])[0], abs=1e-6)
+    assert (own.model, own.pretrained[:4]) == ("local-dir:own", "own@")
+    (folder / "open_clip_pytorch_model.bin").unlink()
+    with pytest.raises(ValueError, match="a file of weights after 'local-dir:'"):
+        core.Encoder(f"local-dir:{folder}")
+
+
+@needs_open_clip
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_close_and_leaves_in_single(dtype: str, checkpoints: dict[str, str]) -> None:
+    half = core.Encoder("parity-small", checkpoints["parity-small"], "cpu", dtype)
+    exact = core.Encoder("parity-small", checkpoints["parity-small"], "cpu")
+    for features, expected in [
+        (half.encode_images([noise(0), noise(1)]), exact.encode_images([noise(0), noise(1)])),
+        (half.encode_texts(["a red cat", "dog"])[0], exact.encode_texts(["a red cat", "dog"])[0]),
+    ]:
+        assert features.dtype == np.float32
+        assert (features != expected).any()
+        assert scores_of(features, expected) == pytest.approx([1, 1], abs=0.01)
+
+
+@needs_open_clip
 def test_any_language_is_told_apart_by_a_tokenizer_of_its_own(checkpoints: dict[str, str]) -> None:
     encoder = core.Encoder("parity-worldwide", checkpoints["parity-worldwide"], "cpu")
     features, _ = encoder.encode_texts(["red", "लाल"])
@@ -511,7 +528,7 @@ def test_no_checkpoint_is_ever_made_up(keywords: dict[str, Any], told: str) -> N
 @needs_open_clip
 def test_both_checkpoints_of_the_study_are_open_clips() -> None:
     for model in (core.DEFAULT_MODEL, "ViT-H-14-worldwide-378"):
-        core._check_checkpoint(open_clip, model, core.DEFAULT_PRETRAINED)
+        assert core._weights(open_clip, model, core.DEFAULT_PRETRAINED) == core.DEFAULT_PRETRAINED
 
 
 @needs_open_clip

@@ -1,0 +1,128 @@
+"""A reader's ceiling beside what was read: the score that the same reader gives a faultless picture in the same language.
+
+A model's 0.6 in a language in which the reader reaches 0.9 at best is another thing than 0.6 where it reaches 1. The raw score stays what
+it is; beside it stand the ceiling and the share of it that was reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dataset_builder.errors import InputError
+from generate import calibration
+from generate.entries import Scores, ScoreSettings, entry, with_judge
+from metrics.text_rendering_precision import core as text_rendering_precision
+from metrics.text_rendering_precision.common import Resampling, Signature, compare, estimate, ratio
+
+KEYS = ("precision", "ned_char")
+"""The scores of text rendering that ceilings are given of."""
+
+FloatArray = NDArray[np.float64]
+
+
+def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[dict[str, Any]]] | None:
+    """The material's name with its hash, and its undamaged probes that a reader saw in one setting.
+
+    None when the folder has no calibration of that reader at all.
+
+    Raises InputError when it has one under another signature (what differs is named), or not in that setting.
+    """
+    known = {name: found for name, found in calibration.read(folder).items() if Signature.parse(found["signature"]).metric == reader.metric}
+    if not known:
+        return None
+    for name, found in known.items():
+        if found["signature"] == str(reader):
+            settings = list(found["material"].get("settings", ()))
+            if setting not in settings:
+                raise InputError(f"{folder} has no ceiling of {name} in the setting {setting!r}; expected one of {', '.join(settings)}")
+            rows = calibration.probes_of(folder, name)
+            material = Signature.parse(found["scores"][0]["signature"]).fields["material"]
+            return material, [row for row in rows if row["setting"] == setting and row["damage"] == "none"]
+    name, found = next(iter(known.items()))
+    differing = "; ".join(f"{key}: {there!r} there, {here!r} here" for key, (there, here) in compare(found["signature"], reader).items())
+    raise InputError(
+        f"the calibration of {name} in {folder} is of another reader than the one that read this run ({differing}). "
+        f"Calibrate that one: t2i-parity judge --calibrate --with {reader.metric} --out {folder}"
+    )
+
+
+def beside(
+    rows: Sequence[Mapping[str, Any]], read: Sequence[str | None], subset: str, signature: str, reader: Signature, settings: ScoreSettings
+) -> Scores:
+    """Per language, ``reader_ceiling`` and ``share_of_ceiling`` (score over ceiling) of what one reader read; empty without calibration.
+
+    ``rows`` have ``language``, ``pair_id`` and ``render_text``; ``signature`` is the raw score's. A language that was not calibrated has
+    entries without a value. A share above 1 says that the model's pictures were easier than the material. Raises as :func:`probes`.
+    """
+    found = probes(settings.calibration, reader, settings.ceiling) if settings.calibration else None
+    if found is None:
+        return []
+    material, known = found
+    how: dict[str, Any] = {
+        "tokenizer": text_rendering_precision.load_tokenizer(settings.tokenizer),
+        "normalization": settings.normalization,
+        "variant": settings.variant,
+    }
+    reached = text_rendering_precision.per_row(list(read), [row["render_text"] for row in rows], **how)
+    best = text_rendering_precision.per_row([row["text"] for row in known], [row["wanted"] for row in known], **how) if known else {}
+    resampling = Resampling(**settings.resampling)
+    of = with_judge(signature, "ceiling", f"{material},{settings.ceiling}")
+    scores: Scores = []
+    for code in dict.fromkeys(row["language"] for row in rows):
+        own = [place for place, row in enumerate(rows) if row["language"] == code]
+        other = [place for place, row in enumerate(known) if row["language"] == code]
+        for key in KEYS:
+            here = [(rows[place]["pair_id"], reached[key][place]) for place in own]
+            there = [(known[place]["cluster"], best[key][place]) for place in other]
+            ceiling = _mean(there, resampling)
+            share = _share(here, there, resampling)
+            for metric, (value, bounds), counted in (("reader_ceiling", ceiling, there), ("share_of_ceiling", share, here)):
+                n = sum(not np.isnan(score) for _, score in counted)
+                made = entry(f"{metric}.{key}", subset, f"language:{code}", value, n, len(counted) - n, bounds, of)
+                scores.append({**made, "higher_is_better": None if metric == "reader_ceiling" else True})
+    return scores
+
+
+def check(scores: Scores, settings: ScoreSettings) -> None:
+    """Raise InputError when a calibration was named and no reader of the run is in it."""
+    if settings.calibration and not any(score["metric"].startswith("reader_ceiling.") for score in scores):
+        held = ", ".join(calibration.read(settings.calibration)) or "none"
+        raise InputError(
+            f"{settings.calibration} holds no calibration of a reader of this run (it holds: {held}). Make one with: "
+            f"t2i-parity judge --calibrate --with READER --out {settings.calibration}"
+        )
+
+
+Scored = Sequence[tuple[str, float]]
+"""Scores with their clusters; NaN where nothing was read."""
+
+
+def _mean(scored: Scored, resampling: Resampling) -> tuple[float | None, tuple[float | None, float | None]]:
+    return _ratio(scored, (), resampling)
+
+
+def _share(reached: Scored, best: Scored, resampling: Resampling) -> tuple[float | None, tuple[float | None, float | None]]:
+    """The quotient of two means. Both are drawn anew for its interval: a ceiling from a few texts is not known exactly."""
+    return _ratio(reached, best, resampling) if best else (None, (None, None))
+
+
+def _ratio(upper: Scored, lower: Scored, resampling: Resampling) -> tuple[float | None, tuple[float | None, float | None]]:
+    parts: list[tuple[float, float, float, float]] = []
+    clusters: list[str] = []
+    for side, scored in enumerate((upper, lower)):
+        for cluster, score in scored:
+            if not np.isnan(score):
+                parts.append((score, 1.0, 0.0, 0.0) if side == 0 else (0.0, 0.0, score, 1.0))
+                clusters.append(f"{side} {cluster}")
+
+    def statistics(sums: FloatArray) -> FloatArray:
+        mean = ratio(sums[..., 0], sums[..., 1])
+        return (ratio(mean, ratio(sums[..., 2], sums[..., 3])) if lower else mean)[..., None]
+
+    values, intervals = estimate(np.array(parts).reshape(-1, 4), clusters, statistics, ("value",), resampling)
+    low, high = intervals.get("ci", {}).get("value", (None, None))
+    return values["value"], (low, high)

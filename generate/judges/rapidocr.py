@@ -1,0 +1,72 @@
+"""rapidocr's whole pipeline as a reader, as the package sets it up: PP-OCR's detector, line turner and recogniser, from its wheel.
+
+It reads scripts that its recogniser has letters for (Latin, Han, kana); ``hybrid`` reads all ten languages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from dataset_builder.errors import InputError
+from dataset_builder.languages import LANGUAGES
+from generate.engine.local import Failure
+from generate.judges import ppocr
+from generate.judges.crops import layout_part, reading_order
+from generate.judges.tesseract import joined_lines
+
+
+@dataclass(frozen=True, slots=True)
+class RapidOcrSettings:
+    """What ``--set`` takes. ``crop``: ``image`` looks at all of it, ``layout`` only around the row's ``render_layout`` where it has one."""
+
+    crop: Literal["image", "layout"] = "image"
+
+
+class RapidOcr:
+    """The reader, with the interface of a judge."""
+
+    name = "rapidocr"
+    columns: Mapping[str, pa.DataType] = {"text": pa.string()}
+
+    def __init__(self, settings: RapidOcrSettings, workers: int | None = None) -> None:
+        self.settings = settings
+        self._pipeline = ppocr.pipeline()
+        self._pool = ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1), thread_name_prefix="rapidocr")
+
+    def signature(self) -> str:
+        """Weights by hash, package versions and settings."""
+        files = f"det:{ppocr.named(ppocr.DETECTOR)}|cls:{ppocr.named(ppocr.TURNER)}|rec:{ppocr.named(ppocr.RECOGNISER)}"
+        return f"rapidocr|{files}|crop:{self.settings.crop}|method:1|onnxruntime:{version('onnxruntime')}|v:{version('rapidocr')}"
+
+    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Raise InputError when there is a language whose letters the recogniser does not have."""
+        foreign = sorted({row["language"] for row in rows} - set(ppocr.served()))
+        if foreign:
+            told = ", ".join(f"{code} ({LANGUAGES[code].name})" for code in foreign)
+            raise InputError(
+                f"rapidocr's recogniser has no letters for {told}; expected languages among {', '.join(ppocr.served())}. "
+                "Read all of them with: t2i-parity judge RUN --with hybrid; or generate with --languages "
+                f"{','.join(ppocr.served())} only"
+            )
+
+    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+        """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
+        return list(self._pool.map(self._read, rows))
+
+    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        language = LANGUAGES[row["language"]]
+        picture = layout_part(row["image"], row.get("render_layout") if self.settings.crop == "layout" else None)
+        found = self._pipeline(ppocr.bgr(picture))
+        if found.boxes is None:
+            return {"text": ""}
+        boxes = [np.asarray(box, np.float64) for box in found.boxes]
+        text = {id(box): line for box, line in zip(boxes, found.txts, strict=True)}
+        return {"text": joined_lines("\n".join(text[id(box)] for box in reading_order(boxes, language.direction)), language)}
