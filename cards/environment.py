@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from functools import cache
@@ -40,6 +41,18 @@ def _is_control(sign: str) -> bool:
 def yaml_block(value: Any) -> str:
     """A value as YAML, keys in the order given; quoting is the library's, so untrusted text cannot break out."""
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000).rstrip("\n")
+
+
+def script_json(content: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element or begin a comment.
+
+    >>> print(script_json("</script>"))
+    "\\u003c/script\\u003e"
+    """
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
 
 
 def number(value: float | None, digits: int = 3) -> str:

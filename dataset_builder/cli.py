@@ -1,4 +1,4 @@
-"""Commands of this package: ``build``, ``push``."""
+"""Commands of this package: ``build``; ``push`` of prompts stands in ``push_cli``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 import typer
 
 from dataset_builder.console import output
+from dataset_builder.construct_cli import construct
 from dataset_builder.errors import InputError
-from dataset_builder.push_cli import push
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -23,7 +23,9 @@ def _package() -> None:
 
 @app.command()
 def build(
-    config: Annotated[str | None, typer.Argument(help="Keep only this config; every config when left out.")] = None,
+    config: Annotated[
+        str | None, typer.Argument(help="Keep only this config. geo_published: a study's printed means, a dataset of its own.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder to write the repository into.")] = Path("prompts"),
     edition: Annotated[str, typer.Option(help="starter: written by us, offline. full: the studies' own published prompts.")] = "starter",
     source: Annotated[str | None, typer.Option(help="Import one upstream instead of an edition, e.g. dialectgen.")] = None,
@@ -58,10 +60,14 @@ def build(
     """
     from rich.table import Table
 
+    from dataset_builder import geo_published
     from dataset_builder.repository import write_repository
     from dataset_builder.schema import config as declared
     from dataset_builder.selection import wanted
 
+    if config == geo_published.NAME:
+        _build_published(out, {"source": source, "input": input, "control": control, "only": only, "limit": limit, "part": part})
+        return
     if config is not None:
         declared(config)
     tables, name = _imported(source, input or [], part) if source else _edition(edition, input or [])
@@ -85,6 +91,23 @@ def build(
     console = output()
     console.print(shown)
     console.print(f'Open it: load_dataset("{out}", "{next(iter(tables))}", split="test")', soft_wrap=True, markup=False)
+
+
+def _build_published(out: Path, given: Mapping[str, object]) -> None:
+    """The published values of the geographical study: a dataset of its own, which no option changes."""
+    from dataset_builder import geo_published
+
+    chosen = [name for name, value in given.items() if value]
+    if chosen:
+        options = ", ".join(f"--{name}" for name in chosen)
+        raise InputError(f"{geo_published.NAME} is built whole, from what the study printed: leave out {options}")
+    rows = geo_published.write(out)
+    console = output()
+    console.print(f"{out}: {len(rows):,} published means of {len(set(rows['country'].to_pylist()) - {None})} countries", markup=False)
+    console.print(f'Open it: load_dataset("{out}", "{geo_published.NAME}", split="test")', soft_wrap=True, markup=False)
+
+
+app.command()(construct)
 
 
 def _selected(tables: dict[str, pa.Table], wanted: Mapping[str, list[str]], *, mini: bool, limit: int | None) -> dict[str, pa.Table]:
@@ -168,6 +191,3 @@ def _add_control(tables: dict[str, pa.Table], kind: str, encoder: str) -> None:
     else:
         derived = typos.derive(rows, encoders.load(encoder))
     tables[name] = pa.concat_tables([tables[name], table(name, derived)]).combine_chunks()
-
-
-app.command()(push)

@@ -1,4 +1,4 @@
-"""A release to the hub: what would change there, then all of it in one commit. The one place that writes to a dataset repository.
+"""Files to the hub: what would change there, then all of it in one commit. The one place that writes to a repository.
 
 Nothing is pushed blindly: a plan names the head that it was made for, the commit is given that head as its parent, and where it has
 moved the plan is made anew. Large files go first and are kept by the hub, so that an interrupted push sends only what is missing.
@@ -15,16 +15,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
-from huggingface_hub.hf_api import DatasetInfo, RepoFile
+from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoFile, SpaceInfo
 from huggingface_hub.utils._validators import validate_repo_id
 
 from dataset_builder.errors import InputError, first_line
-from dataset_builder.release import Release
-from dataset_builder.schema import CONFIGS
 
 TRIES = 5
 LONGEST_WAIT = 600.0
@@ -36,8 +34,6 @@ PASSING = (408, 429, 500, 502, 503, 504)
 CONFLICTS = (409, 412)
 """Answers that say that somebody else is writing, or has written."""
 
-DATA_SUFFIX = ".parquet"
-
 # The base of what the client's own HTTP library raises, which is httpx or httpx2 by its version.
 _HTTP_ERROR = cast("type[Exception]", HfHubHTTPError.__mro__[1])
 _FAILURES = (_HTTP_ERROR, OSError, RuntimeError, ValueError)
@@ -45,14 +41,48 @@ _FAILURES = (_HTTP_ERROR, OSError, RuntimeError, ValueError)
 T = TypeVar("T")
 GATES = ("auto", "manual")
 Kind = Literal["added", "changed", "deleted", "unchanged"]
+RepoType = Literal["dataset", "model", "space"]
+Info = DatasetInfo | ModelInfo | SpaceInfo
+_PREFIX: Mapping[RepoType, str] = {"dataset": "datasets/", "model": "", "space": "spaces/"}
+
+
+class Content(Protocol):
+    """What is published: its files by their path on the hub, the commit's title and body, and what there is an old file of its own.
+
+    The title is the same for the same content, by which an open pull request of an earlier push is found again.
+    """
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The local files."""
+
+    @property
+    def message(self) -> tuple[str, str]:
+        """Title and body of the commit."""
+
+    def replaces(self, path: str) -> bool:
+        """Whether a file that is there, and not among ours, is to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Plain files as content, which replaces nothing else."""
+
+    files: Mapping[str, Path]
+    message: tuple[str, str]
+
+    def replaces(self, path: str) -> bool:
+        """Nothing."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to: a dataset repository, and how it is to be there.
+    """Where to: a repository, and how it is to be there.
 
     ``revision`` is a branch or a pull request (``refs/pr/3``) that is gone on with, main where it is None; ``create_pr`` opens a new
-    one. ``gate`` closes the repository to whoever has not asked, before a row is sent. Raises InputError for what cannot be meant.
+    one. ``gate`` closes the repository to whoever has not asked, before a row is sent. A new Space runs on ``sdk``. Raises InputError for
+    what cannot be meant.
     """
 
     repo_id: str
@@ -60,6 +90,8 @@ class Target:
     create_pr: bool = False
     private: bool = False
     gate: str | None = None
+    type: RepoType = "dataset"
+    sdk: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -72,6 +104,11 @@ class Target:
             raise InputError(f"unknown gate {self.gate!r}: expected one of {', '.join(GATES)}")
         if self.create_pr and self.revision is not None:
             raise InputError(f"--revision {self.revision} goes on with what is there, and --pr opens a new pull request: give one of them")
+
+    @property
+    def url(self) -> str:
+        """The address of its page."""
+        return f"{HfApi().endpoint}/{_PREFIX[self.type]}{self.repo_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,50 +151,49 @@ class Outcome:
 # What would change --------------------------------------------------------------------------------------------------
 
 
-def plan(release: Release, target: Target) -> Plan:
+def plan(content: Content, target: Target) -> Plan:
     """What a push would do. Reads only; raises InputError when the hub does not let itself be read, or has it otherwise than asked."""
     info = _look(target)
     if info is None:
         if target.create_pr or target.revision is not None:
             raise InputError(
-                f"the hub has no dataset {target.repo_id} that you may see, so nothing can be proposed there; push it once without "
+                f"the hub has no {target.type} {target.repo_id} that you may see, so nothing can be proposed there; push it once without "
                 "--pr and --revision, or check the name and your login (hf auth whoami)"
             )
-        files = tuple(Change("added", path, local.stat().st_size, None) for path, local in sorted(release.files.items()))
+        files = tuple(Change("added", path, local.stat().st_size, None) for path, local in sorted(content.files.items()))
         return Plan(target, None, target.private, False, files, ())
     if target.private and not info.private:
         raise InputError(
             f"--private was asked for, and {target.repo_id} is public on the hub: make it private in its settings there, or leave "
             "--private out"
         )
-    return _plan(release, target, info)
+    return _plan(content, target, info)
 
 
-def _plan(release: Release, target: Target, info: DatasetInfo, at: str | None = None) -> Plan:
+def _plan(content: Content, target: Target, info: Info, at: str | None = None) -> Plan:
     head = at or info.sha
-    entries = _patiently(
-        "list the files", target, lambda: list(HfApi().list_repo_tree(target.repo_id, recursive=True, revision=head, repo_type="dataset"))
+    entries = patiently(
+        "list the files", target, lambda: list(HfApi().list_repo_tree(target.repo_id, recursive=True, revision=head, repo_type=target.type))
     )
     there = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
     files: list[Change] = []
-    for path, local in sorted(release.files.items()):
+    for path, local in sorted(content.files.items()):
         size, remote = local.stat().st_size, there.get(path)
         kind: Kind = "added" if remote is None else "unchanged" if _same(local, size, remote) else "changed"
         files.append(Change(kind, path, size, remote.blob_id if remote else None))
-    others = sorted(set(there) - set(release.files))
-    folders = {path.split("/")[0] for path in release.files if path.endswith(DATA_SUFFIX)} | set(CONFIGS)
-    stale = [path for path in others if path.endswith(DATA_SUFFIX) and path.split("/")[0] in folders and "/" in path]
+    others = sorted(set(there) - set(content.files))
+    stale = [path for path in others if content.replaces(path)]
     files += [Change("deleted", path, there[path].size, there[path].blob_id) for path in stale]
     kept = tuple(path for path in others if path not in stale)
-    return Plan(target, head, bool(info.private), info.gated or False, tuple(files), kept)
+    return Plan(target, head, bool(info.private), getattr(info, "gated", None) or False, tuple(files), kept)
 
 
-def _look(target: Target) -> DatasetInfo | None:
+def _look(target: Target) -> Info | None:
     """The repository at the target's revision, None when the hub says that there is none."""
 
-    def ask() -> DatasetInfo | None:
+    def ask() -> Info | None:
         try:
-            return HfApi().dataset_info(target.repo_id, revision=target.revision)
+            return cast("Info", HfApi().repo_info(target.repo_id, revision=target.revision, repo_type=target.type))
         except GatedRepoError:
             raise
         except RepositoryNotFoundError as error:
@@ -165,7 +201,7 @@ def _look(target: Target) -> DatasetInfo | None:
                 return None
             raise
 
-    return _patiently("look at the repository", target, ask)
+    return patiently("look at the repository", target, ask)
 
 
 def _same(local: Path, size: int, remote: RepoFile) -> bool:
@@ -188,63 +224,54 @@ def _digest(local: Path, algorithm: str, before: bytes = b"") -> str:
 # Changing it --------------------------------------------------------------------------------------------------------
 
 
-def push(release: Release, planned: Plan) -> Outcome:
+def push(content: Content, planned: Plan) -> Outcome:
     """Carry out a plan in one commit, or find that there is nothing to do.
 
     Raises InputError when the hub refuses, stays unreachable, or was changed meanwhile in what this push would change.
     """
     target = planned.target
     if planned.head is None:
-        planned = _created(release, target)
+        planned = _created(content, target)
     _close(planned)
     if not planned.changes:
         return _nothing(planned)
-    message, description = commit_message(release)
-    if target.create_pr and (known := _proposed(release, target, message)) is not None:
+    message, description = content.message
+    if target.create_pr and (known := _proposed(content, target, message)) is not None:
         return known
-    operations = list(_operations(release, planned))
+    operations = list(_operations(content, planned))
     additions = [operation for operation in operations if isinstance(operation, CommitOperationAdd)]
     try:
         # Tries again by itself, file by file; what the hub has already is not sent.
         HfApi().preupload_lfs_files(
             target.repo_id,
             additions,
-            repo_type="dataset",
+            repo_type=target.type,
             revision=target.revision,
             create_pr=target.create_pr,
             free_memory=False,
         )
     except _FAILURES as error:
         raise _explained(error, "send the files", target) from error
-    return _commit(release, planned, operations, message, description)
+    return _commit(content, planned, operations, message, description)
 
 
-def commit_message(release: Release) -> tuple[str, str]:
-    """Title and body of the commit: edition, rows, content hash.
-
-    The title is the same for the same prompts, by which an open pull request of an earlier push is found again.
-    """
-    edition = f", {release.edition} edition" if release.edition else ""
-    rows = "\n".join(f"- {name}: {len(table):,} rows" for name, table in release.tables.items())
-    title = f"T2I Parity prompts{edition}: {release.rows:,} rows, content {release.content_sha256[:12]}"
-    return title, f"{rows}\n\nSHA-256 over ids and texts: {release.content_sha256}"
-
-
-def _operations(release: Release, planned: Plan) -> Iterator[CommitOperationAdd | CommitOperationDelete]:
+def _operations(content: Content, planned: Plan) -> Iterator[CommitOperationAdd | CommitOperationDelete]:
     for change in planned.changes:
         if change.kind == "deleted":
             yield CommitOperationDelete(change.path, is_folder=False)
         else:
-            yield CommitOperationAdd(change.path, release.files[change.path])
+            yield CommitOperationAdd(change.path, content.files[change.path])
 
 
-def _created(release: Release, target: Target) -> Plan:
-    _patiently(
+def _created(content: Content, target: Target) -> Plan:
+    patiently(
         "create the repository",
         target,
-        lambda: HfApi().create_repo(target.repo_id, repo_type="dataset", private=True if target.private else None, exist_ok=True),
+        lambda: HfApi().create_repo(
+            target.repo_id, repo_type=target.type, private=True if target.private else None, exist_ok=True, space_sdk=target.sdk
+        ),
     )
-    planned = plan(release, target)
+    planned = plan(content, target)
     if planned.head is None:
         raise InputError(f"the hub says both that {target.repo_id} exists and that it does not; try again, or choose another name")
     return planned
@@ -256,14 +283,14 @@ def _close(planned: Plan) -> None:
     if target.gate is None or planned.gated in (target.gate, "manual"):
         return
     gate: Literal["auto", "manual"] = "manual" if target.gate == "manual" else "auto"
-    _patiently("set the gate", target, lambda: HfApi().update_repo_settings(target.repo_id, repo_type="dataset", gated=gate))
+    patiently("set the gate", target, lambda: HfApi().update_repo_settings(target.repo_id, repo_type=target.type, gated=gate))
     info = _look(replace(target, revision=None))
     if info is None or not info.gated:
         raise InputError(f"{target.repo_id} is still open after its gate was set; nothing was sent. Set it in its settings on the hub")
 
 
 def _commit(
-    release: Release, planned: Plan, operations: list[CommitOperationAdd | CommitOperationDelete], message: str, description: str
+    content: Content, planned: Plan, operations: list[CommitOperationAdd | CommitOperationDelete], message: str, description: str
 ) -> Outcome:
     target = planned.target
     for attempt in range(1, TRIES + 1):
@@ -273,7 +300,7 @@ def _commit(
                 operations,
                 commit_message=message,
                 commit_description=description,
-                repo_type="dataset",
+                repo_type=target.type,
                 revision=target.revision,
                 create_pr=target.create_pr,
                 parent_commit=planned.head,
@@ -284,26 +311,26 @@ def _commit(
                 raise _explained(error, "commit", target) from error
             if status != 412:
                 _pause(error, attempt, target)
-            known = _found_again(release, planned, message)
+            known = _found_again(content, planned, message)
             if isinstance(known, Outcome):
                 return known
             planned = known
         else:
             revision = str(done.pr_revision) if target.create_pr else target.revision or "main"
-            _check_arrived(release, target, done.oid)
+            _check_arrived(content, target, done.oid)
             return Outcome(str(done.pr_url or done.commit_url), done.oid, revision, made=True)
     raise AssertionError("the last try returns or raises")
 
 
-def _found_again(release: Release, planned: Plan, message: str) -> Plan | Outcome:
+def _found_again(content: Content, planned: Plan, message: str) -> Plan | Outcome:
     """After a commit that failed: its outcome where only the answer was lost, else the plan for the repository as it is now.
 
     Raises InputError when the plan would be another one than was shown.
     """
     target = planned.target
-    if target.create_pr and (known := _proposed(release, target, message)) is not None:
+    if target.create_pr and (known := _proposed(content, target, message)) is not None:
         return replace(known, made=True)
-    fresh = plan(release, target)
+    fresh = plan(content, target)
     if not fresh.changes:
         return replace(_nothing(fresh), made=True)
     if fresh.changes != planned.changes:
@@ -315,18 +342,18 @@ def _found_again(release: Release, planned: Plan, message: str) -> Plan | Outcom
     return fresh
 
 
-def _proposed(release: Release, target: Target, message: str) -> Outcome | None:
+def _proposed(content: Content, target: Target, message: str) -> Outcome | None:
     """An open pull request that proposes just this, None where there is none."""
-    found = _patiently(
+    found = patiently(
         "list the pull requests",
         target,
         lambda: list(
-            HfApi().get_repo_discussions(target.repo_id, repo_type="dataset", discussion_type="pull_request", discussion_status="open")
+            HfApi().get_repo_discussions(target.repo_id, repo_type=target.type, discussion_type="pull_request", discussion_status="open")
         ),
     )
     for pull in found:
         if pull.title == message:
-            there = plan(release, replace(target, revision=f"refs/pr/{pull.num}", create_pr=False))
+            there = plan(content, replace(target, revision=f"refs/pr/{pull.num}", create_pr=False))
             if not there.changes:
                 return replace(_nothing(there), url=pull.url)
     return None
@@ -334,15 +361,14 @@ def _proposed(release: Release, target: Target, message: str) -> Outcome | None:
 
 def _nothing(planned: Plan) -> Outcome:
     target = planned.target
-    url = f"{HfApi().endpoint}/datasets/{target.repo_id}/commit/{planned.head}"
-    return Outcome(url, str(planned.head), target.revision or "main", made=False)
+    return Outcome(f"{target.url}/commit/{planned.head}", str(planned.head), target.revision or "main", made=False)
 
 
-def _check_arrived(release: Release, target: Target, commit: str) -> None:
+def _check_arrived(content: Content, target: Target, commit: str) -> None:
     info = _look(replace(target, revision=commit, create_pr=False))
     if info is None:
         raise InputError(f"{target.repo_id} is gone right after the commit {commit}; look at it on the hub")
-    missing = [change.path for change in _plan(release, target, info, at=commit).changes]
+    missing = [change.path for change in _plan(content, target, info, at=commit).changes]
     if missing:
         raise InputError(
             f"the hub took the commit {commit} of {target.repo_id} without {', '.join(missing)}; a .gitignore there may name them. "
@@ -350,10 +376,25 @@ def _check_arrived(release: Release, target: Target, commit: str) -> None:
         )
 
 
+def tags(target: Target) -> dict[str, str]:
+    """The repository's tags, each with its commit."""
+    refs = patiently("list the tags", target, lambda: HfApi().list_repo_refs(target.repo_id, repo_type=target.type))
+    return {ref.name: ref.target_commit for ref in refs.tags}
+
+
+def tag(target: Target, name: str, commit: str) -> None:
+    """Tag a commit, unless the tag is there. Raises InputError when the hub refuses."""
+    patiently(
+        f"set the tag {name}",
+        target,
+        lambda: HfApi().create_tag(target.repo_id, tag=name, revision=commit, repo_type=target.type, exist_ok=True),
+    )
+
+
 # Errors -------------------------------------------------------------------------------------------------------------
 
 
-def _patiently(doing: str, target: Target, call: Callable[[], T]) -> T:
+def patiently(doing: str, target: Target, call: Callable[[], T]) -> T:
     """The answer of a call that may be made again, tried again while the hub is busy or unreachable."""
     for attempt in range(1, TRIES + 1):
         try:
@@ -424,6 +465,8 @@ def _explained(error: BaseException, doing: str, target: Target) -> InputError:
     told = f"{status}: {said}" if status and said else str(status or textwrap.shorten(f"{type(cause).__name__}: {cause}", 240))
     namespace = target.repo_id.split("/")[0]
     failed = f"could not {doing} ({told}) at {target.repo_id}"
+    if isinstance(cause, GatedRepoError):
+        return InputError(f"{failed}: it is behind a gate. Ask for access on {target.url}, then run the same command again")
     if status == 401:
         return InputError(
             f"{failed}: the hub does not know who you are. Log in with: hf auth login, or put a token with write rights into HF_TOKEN"
@@ -435,7 +478,9 @@ def _explained(error: BaseException, doing: str, target: Target) -> InputError:
         )
     if status == 404:
         revision = f" with the revision {target.revision}" if target.revision else ""
-        return InputError(f"{failed}: there is no such dataset{revision} that you may see. Check the name, and your login (hf auth whoami)")
+        return InputError(
+            f"{failed}: there is no such {target.type}{revision} that you may see. Check the name, and your login (hf auth whoami)"
+        )
     if not _may_pass(error) and status not in CONFLICTS:
         return InputError(failed if status is None else f"{failed}: the hub refused it")
     return InputError(f"{failed}, tried {TRIES} times or more. Run the same command later: what was sent is not sent twice")

@@ -1,9 +1,9 @@
-"""The command ``push``."""
+"""The command ``push`` for prompts, and how any push is shown; ``generate.push_cli`` has it for runs and metrics too."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,26 +73,28 @@ def push(
             release = rebuilt(tables, release.edition, place / "open")
         planned.append((release, publish.plan(release, target)))
         for each, plan in planned:
-            _show_plan(each, plan)
-        _show_terms(groups, dropped)
+            show_plan(plan, f"{each.rows:,} rows", each.left)
+        show_terms(groups, dropped)
         if release.toxic:
-            _say(f"{release.toxic:,} rows labelled toxic are for everybody to see; --gated-toxic NAMESPACE/NAME puts them behind a gate.")
+            say(f"{release.toxic:,} rows labelled toxic are for everybody to see; --gated-toxic NAMESPACE/NAME puts them behind a gate.")
         if (dropped or gated_toxic is not None) and any(change.kind != "added" for change in planned[-1][1].changes):
-            _say(f"Earlier revisions of {to} stay as they are, with the rows that they hold.")
+            say(f"Earlier revisions of {to} stay as they are, with the rows that they hold.")
         if refused is not None:
             raise InputError(refused)
         if dry_run:
-            _say("Dry run: nothing was written.")
+            say("Dry run: nothing was written.")
             return
         for each, plan in planned:
-            _tell(each, plan, publish.push(each, plan))
+            tell(plan, publish.push(each, plan), next(iter(each.tables)))
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """One line of plain text."""
     output().print(text, soft_wrap=True, markup=False, highlight=False)
 
 
-def _show_plan(release: Release, plan: Plan) -> None:
+def show_plan(plan: Plan, what: str, left: Collection[str] = ()) -> None:
+    """What a push would do, as a table; ``left`` are the files that stay here."""
     from rich.table import Table
     from rich.text import Text
 
@@ -100,7 +102,7 @@ def _show_plan(release: Release, plan: Plan) -> None:
     state = "a new repository" if plan.head is None else f"{target.revision or 'main'} at {plan.head[:12]}"
     states = {"private": plan.private, "gated": plan.gated or target.gate, "as a pull request": target.create_pr}
     flags = [word for word, holds in states.items() if holds]
-    title = f"{target.repo_id}: {release.rows:,} rows, into {', '.join([state, *flags])}"
+    title = f"{target.repo_id}: {what}, into {', '.join([state, *flags])}"
     shown = Table(title=Text(title), title_justify="left")
     for heading in ("", "file", "bytes"):
         shown.add_column(heading, justify="right" if heading == "bytes" else "left", overflow="fold")
@@ -108,27 +110,30 @@ def _show_plan(release: Release, plan: Plan) -> None:
         shown.add_row(change.kind, Text(change.path), f"{change.size:,}")
     output().print(shown)
     if plan.kept:
-        _say(f"Not ours, left as it is on the hub: {', '.join(plan.kept)}")
-    if release.left:
-        _say(f"Stays here, since the card names it nowhere: {', '.join(release.left)}")
+        say(f"Not ours, left as it is on the hub: {', '.join(plan.kept)}")
+    if left:
+        say(f"Stays here, since the card names it nowhere: {', '.join(left)}")
 
 
-def _show_terms(groups: Sequence[Licensed], dropped: Sequence[Dropped]) -> None:
+def show_terms(groups: Sequence[Licensed], dropped: Sequence[Dropped] = ()) -> None:
+    """What the licences ask of whoever uses the rows, and which rows were left out for theirs."""
     for group in groups:
         if group.asks and not group.refusal:
-            _say(f"{group.license.id} ({', '.join(group.asks)}): {group}")
+            say(f"{group.license.id} ({', '.join(group.asks)}): {group}")
     for each in dropped:
         with_them = f", and {each.dependent:,} that were made from such rows or compared with them" if each.dependent else ""
-        _say(f"Left out of {each.config}: {each.unlicensed:,} rows that may not be published{with_them}")
+        say(f"Left out of {each.config}: {each.unlicensed:,} rows that may not be published{with_them}")
 
 
-def _tell(release: Release, plan: Plan, outcome: Outcome) -> None:
+def tell(plan: Plan, outcome: Outcome, config: str | None = None) -> None:
+    """What came of a push, and how to open its ``config``."""
     target = plan.target
     if not outcome.made:
-        _say(f"{target.repo_id} has all of this already: {outcome.url}")
+        say(f"{target.repo_id} has all of this already: {outcome.url}")
         return
-    _say(f"{target.repo_id}: {outcome.url}")
+    say(f"{target.repo_id}: {outcome.url}")
     revision = "" if outcome.revision == "main" else f', revision="{outcome.revision}"'
-    _say(f'Open it: load_dataset("{target.repo_id}", "{next(iter(release.tables))}", split="test"{revision})')
+    if config is not None:
+        say(f'Open it: load_dataset("{target.repo_id}", "{config}", split="test"{revision})')
     if target.create_pr:
-        _say(f"Go on with it: --revision {outcome.revision}")
+        say(f"Go on with it: --revision {outcome.revision}")

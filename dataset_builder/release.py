@@ -13,17 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from huggingface_hub import metadata_load
 
+from dataset_builder.benchmark import EVAL_YAML
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.licenses import KNOWN, UNKNOWN, License, terms
 from dataset_builder.repository import card_configs, content_sha256, decode_classes, write_repository
-from dataset_builder.schema import check_table, config
+from dataset_builder.schema import CONFIGS, check_table, config
 from dataset_builder.storage import Folder, read_parquet
 from dataset_builder.varieties import VARIETIES
 
 CARD = "README.md"
-BESIDE_THE_DATA = (CARD, "croissant.json", "assets/**")
+BESIDE_THE_DATA = (CARD, "croissant.json", EVAL_YAML, "assets/**")
 """What of a folder is published beside the files that its configs name."""
+DATA_SUFFIX = ".parquet"
 
 TOXIC = "toxic"
 
@@ -51,6 +53,19 @@ class Release:
     def toxic(self) -> int:
         """How many rows are labelled toxic."""
         return sum(pc.sum(_toxic(table)).as_py() or 0 for table in self.tables.values())
+
+    @property
+    def message(self) -> tuple[str, str]:
+        """Title and body of the commit: edition, rows, content hash."""
+        edition = f", {self.edition} edition" if self.edition else ""
+        rows = "\n".join(f"- {name}: {len(table):,} rows" for name, table in self.tables.items())
+        title = f"T2I Parity prompts{edition}: {self.rows:,} rows, content {self.content_sha256[:12]}"
+        return title, f"{rows}\n\nSHA-256 over ids and texts: {self.content_sha256}"
+
+    def replaces(self, path: str) -> bool:
+        """Whether a file on the hub is data of an earlier release: load_dataset would mix its rows with these."""
+        folders = {each.split("/")[0] for each in self.files if each.endswith(DATA_SUFFIX)} | set(CONFIGS)
+        return path.endswith(DATA_SUFFIX) and "/" in path and path.split("/")[0] in folders
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import yaml
 from cards.croissant import croissant_json
 from cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
 from cards.dataset_data import DataFile, DatasetCard
+from dataset_builder.benchmark import EVAL_YAML, eval_yaml
 from dataset_builder.describe import describe
 from dataset_builder.errors import InputError, first_line
 from dataset_builder.schema import CONFIGS, Column, check_table, config, text_sha256
@@ -64,6 +65,7 @@ def _pages(card: DatasetCard) -> dict[str, str]:
     return {
         STATISTICS: statistics_plot(card, title, STATISTICS_SHOWN),
         "croissant.json": croissant_json(card),
+        **({EVAL_YAML: tasks} if (tasks := eval_yaml([config.name for config in card.configs], SPLIT)) else {}),
         "README.md": dataset_card(card),
     }
 

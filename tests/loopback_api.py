@@ -57,6 +57,7 @@ def serving(routes: dict[str, Answer]) -> Iterator[LoopbackApi]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a head and a body are two writes; the second would wait for the first one's receipt
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

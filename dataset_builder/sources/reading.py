@@ -70,7 +70,7 @@ class Upstream:
             raise InputError(
                 f"no such folder or file: {self.place}. Give a path that exists, a URL with its protocol, or the id of a dataset on the hub"
             )
-        elif PurePosixPath(url).suffix in (".csv", ".json"):
+        elif PurePosixPath(url).suffix in (".csv", ".json", ".jsonl", ".parquet"):
             url, _, self.only = url.rpartition("/")
         self._fs: AbstractFileSystem
         self._fs, root = self._asked(url_to_fs, url)

@@ -19,7 +19,7 @@ from loopback_hub import GUEST, OWNER, LoopbackHub, run_client
 
 from dataset_builder import starter
 from dataset_builder.errors import InputError
-from dataset_builder.publish import Target, commit_message
+from dataset_builder.publish import Target
 from dataset_builder.release import drop_unlicensed, licensed, read_release, refusal, split_toxic
 from dataset_builder.repository import decode_classes, write_repository
 from dataset_builder.schema import CONFIGS, Column
@@ -119,7 +119,7 @@ told["opened"] = len(open_prompts(repo, "dialect", columns=CONFIGS["dialect"].al
     assert told["streamed"] == local["dialect"][0]
     assert told["opened"] == len(local["dialect"])
     release = read_release(prompts)
-    title, body = commit_message(release)
+    title, body = release.message
     assert repo.at().title == title == f"T2I Parity prompts, starter edition: {release.rows:,} rows, content {release.content_sha256[:12]}"
     assert release.content_sha256 in body
     assert "added" in told["first"]

@@ -93,7 +93,7 @@ def test_a_warning_fails_only_where_it_is_asked_to(tmp_path: Path) -> None:
 def test_bad_input_ends_with_exit_code_2(folder: Path, tmp_path: Path) -> None:
     assert "no config 'nothing'" in error_of("validate", folder, "--config", "nothing")
     assert "--fail-on 'never'" in error_of("validate", folder, "--fail-on", "never")
-    assert "two validations" in error_of("validate", folder, "--published")
+    assert "three validations" in error_of("validate", folder, "--published")
     (tmp_path / "empty").mkdir()
     assert "not a dataset folder" in error_of("validate", tmp_path / "empty")
     assert "neither a folder nor a dataset" in error_of("validate", "nobody/nothing")

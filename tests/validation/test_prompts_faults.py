@@ -11,9 +11,9 @@ import pytest
 from prompt_tables import Tables, change, clean, drop, found, put, row, told, value
 
 from dataset_builder import starter
+from dataset_builder.phrases import ANSWERS
 from dataset_builder.repository import decode_classes
 from dataset_builder.schema import table
-from validation.prompts.phrases import ANSWERS
 from validation.prompts.registry import CHECKS
 
 CONTENT, TEXT, DIALECT, REGIONAL, GEO = "lingt2i_content", "lingt2i_text", "dialect", "dialect_crosslingual", "geo"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from cards.validation import Severity
+from dataset_builder.phrases import ANSWERS, ASSENTS
 from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.phrases import ANSWERS, ASSENTS
 from validation.prompts.texts import Found, in_texts
 
 _TAGS = (

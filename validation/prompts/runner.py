@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cards.validation import CheckResult, Finding, LanguageRow, Severity, Validation
 from dataset_builder.errors import InputError
+from dataset_builder.identification import NEIGHBOURS, SHORT, SHORT_UNSPACED, STUDIED, SURE, UNLIKELY
 from dataset_builder.languages import LANGUAGES
 from validation.prompts import counts, language, lengths, licences
 from validation.prompts.model import Check, NotRunError, Prompts, Rows, spaced, standard
@@ -88,9 +89,9 @@ def _languages(rows: Rows) -> Iterator[LanguageRow]:
 
 def _notes() -> Iterator[str]:
     yield (
-        f"Languages were identified by py3langid among {len(language.STUDIED) + len(language.NEIGHBOURS)} languages. It is believed "
-        f"where it gives another language at least {language.SURE} and the declared one at most {language.UNLIKELY}; short texts "
-        f"(fewer than {language.SHORT} letters, {language.SHORT_UNSPACED} in Chinese and Japanese) are noted only. It cannot tell Bavarian "
+        f"Languages were identified by py3langid among {len(STUDIED) + len(NEIGHBOURS)} languages. It is believed "
+        f"where it gives another language at least {SURE} and the declared one at most {UNLIKELY}; short texts "
+        f"(fewer than {SHORT} letters, {SHORT_UNSPACED} in Chinese and Japanese) are noted only. It cannot tell Bavarian "
         "from German, Egyptian from Standard Arabic, or one variety of English from another: the standard language is accepted there."
     )
     if lengths.token_counter() is None:

@@ -8,16 +8,10 @@ from collections.abc import Iterator
 
 from fontTools import unicodedata as scripts
 
+from dataset_builder.identification import INSIDE
 from dataset_builder.languages import LANGUAGES
 from validation.prompts.model import Check, Fault, Rows
 from validation.prompts.texts import Found, code_point, excerpt, in_texts
-
-INSIDE: dict[str, frozenset[str]] = {
-    "Hans": frozenset({"Hani"}),
-    "Jpan": frozenset({"Hani", "Hira", "Kana"}),
-    "Kore": frozenset({"Hang", "Hani"}),
-}
-"""The scripts of single characters that a script of ISO 15924 is made of, where it is not one."""
 
 HALF, MOST = 0.5, 0.8
 """Of a text's letters, so many must be in its script, or it is an error; so many should be, or it is a warning (names stay Latin)."""

@@ -1,4 +1,4 @@
-"""What a language model says around a text, language by language: declared once, searched for by ``leftovers``."""
+"""What a language model says around a text, language by language: declared once, searched for by validation and by the pipelines."""
 
 from __future__ import annotations
 
