@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cards.dataset_data import DatasetCard, Group
+    from cards.mitigation import Mitigation
+    from cards.report_audit import HeatMap
     from cards.report_data import Audit, Rendering, Side
 
 # Colours that stand in the drawing for CSS variables; they are replaced when it is written.
@@ -228,6 +230,68 @@ def forest_plot(salt: str, audit: Audit, limit: float, title: str, description: 
     return _both(draw)
 
 
+def heat_map(salt: str, heat: HeatMap, title: str, description: str) -> Plot:
+    """Rows down, columns across; a cell is the stronger coloured the larger its shift, and says its number.
+
+    More is in orange, less in blue, never stronger than text on it can be read; a difference that a test shows is bold with an asterisk.
+    """
+    most = max([1.0, *(abs(value) for row in heat.values for value in row if value is not None)])
+
+    def draw(shape: _Shape) -> str:
+        wide = shape.name == "wide"
+        margin, row, top = (2.6, 0.3, 0.3) if wide else (1.75, 0.42, 0.3)
+        across = min(shape.width - margin - 0.1, 1.15 * len(heat.columns))
+        figure = _figure(shape.width, row * len(heat.rows) + top + 0.06)
+        axes = _axes(figure, shape, (margin, 0.06, across, row * len(heat.rows)))
+        axes.grid(visible=False)
+        axes.set_xlim(0, len(heat.columns))
+        axes.set_ylim(len(heat.rows), 0)
+        axes.set_xticks([])
+        size = shape.text * (0.95 if wide else 0.8)
+        hovers: dict[str, str] = {}
+        for column, name in enumerate(heat.columns):
+            axes.text(column + 0.5, -0.18 * 0.3 / row, latin(name), fontsize=size, color=MUTED, ha="center", va="bottom", clip_on=False)
+        for down, name in enumerate(heat.rows):
+            told = latin(name, f"row {down + 1}", 30 if wide else 36)
+            if not wide and len(told) > 18 and " " in told[:20]:
+                cut = told.rindex(" ", 0, 20)
+                told = f"{told[:cut]}\n{told[cut + 1 :]}"
+            place: dict[str, Any] = {"ha": "right", "va": "center", "clip_on": False, "linespacing": 0.95}
+            axes.text(-0.1 * len(heat.columns) / across, down + 0.5, told, fontsize=size, color=INK, **place)
+            for column, value in enumerate(heat.values[down]):
+                if value is None:
+                    axes.text(column + 0.5, down + 0.5, "–", fontsize=size, color=MUTED, ha="center", va="center")
+                    continue
+                shown = heat.shown[down][column]
+                gid = f"c{down}-{column}"
+                axes.barh(
+                    down + 0.5,
+                    0.96,
+                    left=column + 0.02,
+                    height=0.92,
+                    color=SERIES[1] if value > 0 else SERIES[0],
+                    alpha=round(0.55 * abs(value) / most, 3),
+                    linewidth=0,
+                    gid=gid,
+                )[0].set_gid(gid)
+                number = "0.0" if f"{value:+.1f}" in ("+0.0", "-0.0") else f"{value:+.1f}".replace("-", "−")
+                weight = "bold" if shown else "normal"
+                axes.text(
+                    column + 0.5,
+                    down + 0.5,
+                    f"{number}{' *' if shown else ''}",
+                    fontsize=size,
+                    color=INK,
+                    weight=weight,
+                    ha="center",
+                    va="center",
+                )
+                hovers[gid] = f"{latin(name, f'row {down + 1}')}, {latin(heat.columns[column])}: {number} pp"
+        return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
+
+    return _both(draw)
+
+
 def statistics_plot(card: DatasetCard, title: str, description: str) -> str:
     """The rows of each config by language or variety, and how long their prompts are: an SVG file for light and dark pages."""
     shape = _Shape("wide", 8.6, 3.0, 8.5, 0.155)
@@ -266,6 +330,98 @@ def statistics_plot(card: DatasetCard, title: str, description: str) -> str:
             _point(lengths, name, spread.mean, (spread.least, spread.most), y, SERIES[0], "o", hollow=False, size=4.5)
             hovers[name] = f"{latin(group.name, latin(group.code))}: {spread.least:,} – {spread.mean:.1f} – {spread.most:,} characters"
     return _file(figure, "statistics", title, description, hovers)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One panel of the scores' plot: a score in each group, as (name, code, value, interval); ``shift`` says that it has a sign, in pp."""
+
+    title: str
+    points: Sequence[tuple[str, str, float, tuple[float, float] | None]]
+    shift: bool = False
+
+
+def scores_plot(series: Sequence[Series], title: str, description: str) -> str:
+    """Scores by language or variety, a panel a score, each with its interval: an SVG file for light and dark pages."""
+    shape = _Shape("wide", 8.6, 3.0, 8.5, 0.19)
+    heading, bottom = 0.34, 0.3
+    heights = [heading + len(panel.points) * shape.row + bottom for panel in series]
+    figure = _figure(shape.width, sum(heights))
+    across, base, hovers = shape.width - shape.margin - 0.3, sum(heights), {}
+    for number, (panel, height) in enumerate(zip(series, heights, strict=True)):
+        base -= height
+        axes = _axes(figure, shape, (shape.margin, base + bottom, across, height - heading - bottom))
+        ends = [abs(end) for *_, value, interval in panel.points for end in (interval or (value, value))]
+        limit = 1.08 * max([1.0, *ends]) if panel.shift else max([1.0, *ends])
+        axes.set_xlim(-limit if panel.shift else 0, limit)
+        axes.set_ylim(len(panel.points) - 0.5, -0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+        if panel.shift:
+            axes.axvline(0, color=INK, linewidth=1, zorder=1)
+        start, above = (0.05 - shape.margin) / across, 0.12 / (height - heading - bottom)
+        axes.text(start, 1 + above, latin(panel.title, limit=90), transform=axes.transAxes, fontsize=shape.text, weight="bold", color=INK)
+        for position, (name, code, value, interval) in enumerate(panel.points):
+            _label(axes, shape, (across, shape.row), position, latin(name, latin(code), 36), latin(code))
+            _point(axes, f"p{number}-{position}", value, interval, position, SERIES[0], "o", hollow=False, size=4.5)
+            between = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
+            hovers[f"p{number}-{position}"] = f"{latin(name, latin(code))}: {value:.3f}{between}"
+    return _file(figure, "scores", title, description, hovers)
+
+
+def mitigation_plot(found: Mitigation, title: str, description: str) -> str:
+    """Training shares down, what filters reach across, a panel a score, a mark a method with its spread over seeds: an SVG file.
+
+    Its marks are told in a legend of its own, since no page stands around it.
+    """
+    shape = _Shape("wide", 8.6, 1.35, 8.5, 0.17)
+    shares = list(dict.fromkeys(line.share for line in found.lines))
+    algorithms = list(dict.fromkeys(line.algorithm for line in found.lines))
+    look = {name: (SERIES[number % 4], MARKERS[number % 8]) for number, name in enumerate(algorithms)}
+    most = max(sum(line.share == share for line in found.lines) for share in shares)
+    row, top, bottom, gap = most * shape.row + 0.12, 0.62, 0.32, 0.4
+    across = (shape.width - shape.margin - gap - 0.25) / 2
+    figure = _figure(shape.width, row * len(shares) + top + bottom)
+    hovers: dict[str, str] = {}
+    for number, (heading, name, unit) in enumerate((("Worst-group accuracy, %", "worst_group", "%"), ("Mean |ΔFPR|, pp", "fpr_gap", "pp"))):
+        axes = _axes(figure, shape, (shape.margin + number * (across + gap), bottom, across, row * len(shares)))
+        axes.set_ylim(len(shares) - 0.5, -0.5)
+        spreads = [spread for line in found.lines if (spread := getattr(line, name)) is not None]
+        if unit == "%":
+            # From the ten below the lowest, since filters may differ by tenths of a per cent.
+            lowest = min((spread.mean - spread.std for spread in spreads), default=0.0)
+            axes.set_xlim(min(90.0, max(0.0, 10 * (lowest // 10))), 100)
+        else:
+            axes.set_xlim(0, max([1.0, *(1.08 * (spread.mean + spread.std) for spread in spreads)]))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.text(0, 1 + 0.14 / (row * len(shares)), heading, transform=axes.transAxes, fontsize=shape.text, weight="bold", color=INK)
+        for position, share in enumerate(shares):
+            if position:
+                axes.axhline(position - 0.5, color=GRID, linewidth=0.8, zorder=0)
+            if not number:
+                _label(axes, shape, (across, row), position, latin(share), "")
+            here = [line for line in found.lines if line.share == share]
+            for place, line in enumerate(here):
+                spread = getattr(line, name)
+                if spread is None:
+                    continue
+                color, marker = look[line.algorithm]
+                y = position + (place - (len(here) - 1) / 2) * shape.row / row
+                # Beyond the scale's ends there is nothing: a spread over seeds is no interval.
+                low, high = axes.get_xlim()
+                interval = (max(low, spread.mean - spread.std), min(high, spread.mean + spread.std)) if line.n > 1 else None
+                gid = f"m{number}-{position}-{place}"
+                _point(axes, gid, spread.mean, interval, y, color, marker, hollow=False, size=4.5)
+                hovers[gid] = f"{latin(share)}, {latin(line.algorithm)}: {spread.mean:.2f} ± {spread.std:.2f} {unit}, n = {line.n}"
+    width, height = figure.get_size_inches()
+    legend, left = figure.add_axes((0, 1 - 0.3 / height, 1, 0.3 / height)), 0.12
+    legend.set_axis_off()
+    legend.set_xlim(0, width)
+    legend.set_ylim(-1, 1)
+    for number, algorithm in enumerate(algorithms):
+        _point(legend, f"k-{number}", left, None, 0, *look[algorithm], hollow=False, size=4.5)
+        legend.text(left + 0.12, 0, latin(algorithm), fontsize=shape.text, color=MUTED, va="center")
+        left += 0.4 + 0.068 * len(latin(algorithm))
+    return _file(figure, "mitigation", title, description, hovers)
 
 
 def _bars(axes: Axes, shape: _Shape, y: float, group: Group) -> None:
@@ -402,7 +558,10 @@ def _inline(figure: Figure, salt: str, title: str, description: str, hovers: Map
     return ElementTree.tostring(root, encoding="unicode")
 
 
-_MID_TONES = {"--ink": "#767b83", "--muted": "#767b83", "--grid": "#767b8340", "--s0": "#3a86c8", "--s1": "#d2691e", "--surface": "none"}
+_MID_TONES = {
+    "--ink": "#767b83", "--muted": "#767b83", "--grid": "#767b8340", "--s0": "#3a86c8", "--s1": "#d2691e", "--s2": "#3f9a5f",
+    "--s3": "#a167c4", "--surface": "none",
+}  # fmt: skip
 """What the variables are in a file of its own: as readable on white as on near black."""
 
 

@@ -15,6 +15,7 @@ from uniseg.graphemecluster import grapheme_clusters
 
 from cards.environment import environment, number, p_value
 from cards.environment import visible as visible
+from cards.report_audit import console_tables_of, drawn, signatures_of
 from cards.report_data import Rendering, Report, Sample, Score, Side
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def render(report: Report) -> str:
             readers=readers,
             headline_signatures=_cited([*_summed("precision", stands, "{}"), *_summed("spread", gaps, "spread of {}")], signatures),
             audits=audits,
+            audit_sections=drawn(report.audit_sections),
             signatures=signatures,
             users=_users(report),
             rendering_warnings=_differences(_rendering_fields(report.renderings)),
@@ -173,7 +175,8 @@ def _signatures(report: Report) -> list[str]:
     """Every signature once, in the order in which the page needs them."""
     found = [rendering.signature for rendering in report.renderings]
     found += [rendering.gap.signature for rendering in report.renderings if rendering.gap and rendering.gap.signature]
-    return list(dict.fromkeys([*found, *(audit.signature for audit in report.audits)]))
+    found += [audit.signature for audit in report.audits]
+    return list(dict.fromkeys([*found, *(signature for signature, _ in signatures_of(report.audit_sections))]))
 
 
 def _users(report: Report) -> dict[str, list[str]]:
@@ -185,6 +188,8 @@ def _users(report: Report) -> dict[str, list[str]]:
             users.setdefault(rendering.gap.signature, {})[f"spread over languages of {rendering.run}"] = None
     for audit in report.audits:
         users.setdefault(audit.signature, {})[f"{audit.filter} on {audit.subset}"] = None
+    for signature, title in signatures_of(report.audit_sections):
+        users.setdefault(signature, {})[title] = None
     return {signature: list(names) for signature, names in users.items()}
 
 
@@ -438,7 +443,7 @@ def console_tables(report: Report) -> list[Table]:
                 counts = (str(side.only_variety), str(side.only_reference))
                 verdict = {"▲": "▲ more", "▼": "▼ less"}.get(_verdict(side, kind)[0], "–" if side.p_holm is None else "n.s.")
                 made.add_row(label, kind, str(side.n), rates, interval, *counts, p_value(side.p), p_value(side.p_holm), verdict)
-    return tables
+    return [*tables, *console_tables_of(report.audit_sections)]
 
 
 def _console_scores(scores: Sequence[Score | None]) -> list[str]:

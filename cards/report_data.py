@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cards.report_audit import AuditSection
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -126,6 +128,8 @@ class Report:
     """(run name, its record as YAML or JSON text), shown folded."""
     level: float = 0.95
     """The confidence level of every interval."""
+    audit_sections: Sequence[AuditSection] = ()
+    """What audits show beyond their rates, run after run."""
 
 
 # The page

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from cards.report_audit import AuditSection
 from cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Score, Side, VarietyAudit
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.varieties import VARIETIES
+from generate.audit import page, reference_of
 from generate.run import Run, fingerprint
-from generate.score import reference_of
+from metrics.dialect_penalty.common import Signature
 
 Scores = Sequence[Mapping[str, Any]]
 
@@ -26,6 +28,8 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
         )
     renderings: list[Rendering] = []
     audits: list[Audit] = []
+    sections: list[AuditSection] = []
+    level = next(iter(levels), 0.95)
     shown: list[Sample] = []
     for run in runs:
         scores = run.scores()
@@ -36,6 +40,7 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
             shown += _samples(run) if samples else []
         else:
             audits += _audits(run, scores)
+            sections += page.sections(run.name, scores, level)
     return Report(
         title=title,
         created=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
@@ -43,7 +48,8 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
         audits=audits,
         samples=shown,
         notes=NOTES,
-        level=next(iter(levels), 0.95),
+        level=level,
+        audit_sections=sorted(sections, key=lambda section: page.ORDER.index(section.key)),
         records=[(run.name, json.dumps(run.record, indent=2, ensure_ascii=False)) for run in runs],
     )
 
@@ -126,6 +132,8 @@ def _gap(entries: Scores) -> Gap:
 def _audits(run: Run, scores: Scores) -> list[Audit]:
     audits = []
     for (subset, signature), entries in _by_signature(scores, "dialect_penalty").items():
+        if f"|{page.GROUPED}:category" in signature:
+            continue
         by_variety: dict[str, dict[str, Mapping[str, Any]]] = {}
         for entry in entries:
             by_variety.setdefault(entry["group"].split(":", 1)[1], {})[entry["metric"].split(".", 1)[1]] = entry
@@ -133,7 +141,7 @@ def _audits(run: Run, scores: Scores) -> list[Audit]:
         audits.append(
             Audit(
                 run=run.name,
-                filter=signature.split("|filter:", 1)[1].split(",", 1)[0],
+                filter=page.short_name(Signature.parse(signature).fields["filter"]),
                 subset=subset,
                 reference=" / ".join(references),
                 signature=signature,

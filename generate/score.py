@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dataset_builder.controls import typos
+from dataset_builder.controls.culture_tags import expected_culture
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
+from generate import ceilings
+from generate.audit import pairs_of as pairs_of
+from generate.audit import reference_of as reference_of
+from generate.audit import score_audit
+from generate.audit import variety_of as variety_of
+from generate.entries import Scores, csv_of, entries, seen_by, with_judge
+from generate.entries import ScoreSettings as ScoreSettings
 from generate.run import PROMPT_COLUMNS, Run
 from metrics.bias_entropy import core as bias_entropy
 from metrics.clip_score import core as clip_score
 from metrics.cross_lingual_gap import core as cross_lingual_gap
-from metrics.dialect_penalty import core as dialect_penalty
+from metrics.culture_alignment import core as culture_alignment
 from metrics.text_rendering_precision import core as text_rendering_precision
 from metrics.text_rendering_precision.common import Signature
 from metrics.toxicity_rejection import core as toxicity_rejection
 from metrics.trigscore import core as trigscore
 
-Scores = list[dict[str, Any]]
 FloatArray = NDArray[np.float64]
 
-
-@dataclass(frozen=True, slots=True)
-class ScoreSettings:
-    """What a scoring is told: the metrics' keywords, and how intervals are drawn."""
-
-    tokenizer: str = text_rendering_precision.DEFAULT_TOKENIZER
-    normalization: str = "none"
-    variant: str = "paper"
-    confidence_level: float = 0.95
-    n_resamples: int = 1000
-    seed: int = 0
-
-    @property
-    def resampling(self) -> dict[str, Any]:
-        """The keywords that every metric shares."""
-        return {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples, "seed": self.seed}
+FOR_PROXIES = (("countries", "similarities"), ("embedding",))
+"""The columns of observations that no metric is made from: the geographical study's proxies read them (``t2i-parity geography``)."""
 
 
 def score(run: Run, settings: ScoreSettings) -> Scores:
@@ -50,20 +41,27 @@ def score(run: Run, settings: ScoreSettings) -> Scores:
 
     Raises InputError when there is nothing to score, or when a metric refuses what it was given.
     """
-    judges = run.judges()
-    if not judges:
-        raise InputError(f"{run.url} has no observations to score; make some first: t2i-parity judge {run.url} --with tesseract")
-    of_kind = _score_images if run.record["kind"] == "generation" else _score_audit
-    try:
-        scores, table = of_kind(run, judges, settings)
-    except (ValueError, RuntimeError) as error:
-        raise InputError(str(error)) from error
+    scores, table = computed(run, settings)
     run.scored().replace(table)
     run.write_scores(scores)
-    run.record["scoring"] = settings.resampling
+    run.folder.write(csv_of(scores), "scores.csv")
+    run.record["scoring"] = settings.record
     run.write_record()
     run.write_card()
     return scores
+
+
+def computed(run: Run, settings: ScoreSettings) -> tuple[Scores, pa.Table]:
+    """The scores of a run and its ``scored`` table, from its observations; nothing is written. Raises as :func:`score`."""
+    judges = run.judges()
+    generated = run.record["kind"] == "generation"
+    if not judges and (generated or not run.outcomes().files()):
+        raise InputError(f"{run.url} has no observations to score; make some first: t2i-parity judge {run.url} --with tesseract")
+    of_kind = _score_images if generated else score_audit
+    try:
+        return of_kind(run, judges, settings)
+    except (ValueError, RuntimeError) as error:
+        raise InputError(str(error)) from error
 
 
 # Images
@@ -76,9 +74,11 @@ def _score_images(run: Run, judges: Sequence[str], settings: ScoreSettings) -> t
     rows = images.to_pylist()
     scores: Scores = []
     for judge in judges:
-        observed, signature = _observed(run, judge, "image_id", images["image_id"].to_pylist())
+        observed, signature = seen_by(run, judge, "image_id", images["image_id"].to_pylist())
         by = Signature.parse(signature)
         measured = [measure for measure in MEASURES if set(measure.columns) <= set(observed)]
+        if any(set(names) <= set(observed) for names in FOR_PROXIES):
+            continue
         if not measured:
             raise InputError(
                 f"{run.url}: observations/{judge} has the columns {', '.join(observed)}, and no metric is made from those; "
@@ -89,13 +89,25 @@ def _score_images(run: Run, judges: Sequence[str], settings: ScoreSettings) -> t
             images = images.append_column(f"{prefix}_{name}", pa.array(observed[name]))
         for measure in measured:
             for subset in _distinct(row["subset"] for row in rows):
-                chosen = [number for number, row in enumerate(rows) if row["subset"] == subset]
-                seen = {name: [observed[name][number] for number in chosen] for name in measure.columns}
+                chosen = [number for number, row in enumerate(rows) if row["subset"] == subset and measure.suits(row)]
+                if not chosen:
+                    continue
+                names = [*measure.columns, *(name for name in measure.counted if name in observed)]
+                seen = {name: [observed[name][number] for number in chosen] for name in names}
                 part = Observed([rows[number] for number in chosen], seen, by)
                 scores += _measured(measure, part, subset, settings)
+                if measure.metric == text_rendering_precision.NAME and settings.calibration:
+                    raw = next(score["signature"] for score in scores[::-1] if score["metric"].startswith(measure.metric))
+                    scores += ceilings.beside(part.rows, part.columns["text"], subset, raw, by, settings)
             if measure.per_row is not None:
                 for key, values in measure.per_row(Observed(rows, observed, by), settings).items():
                     images = images.append_column(f"{prefix}_{key}", pa.array(values, pa.float64(), mask=np.isnan(values)))
+    if not scores:
+        raise InputError(
+            f"{run.url}: what {', '.join(judges)} saw gives no score on these rows; a culture, for one, is not measured where a prompt "
+            "asks for a text or a country"
+        )
+    ceilings.check(scores, settings)
     return scores, images
 
 
@@ -122,6 +134,11 @@ class Measure:
     judge: str = "judge"
     per_row: Callable[[Observed, ScoreSettings], dict[str, FloatArray]] | None = None
     of_rows: str | None = None
+    counted: Mapping[str, str] = field(default_factory=dict)
+    """Columns that a judge may have beside, each with the key that the answer then has of it."""
+    suits: Callable[[Mapping[str, Any]], bool] = lambda row: True
+    """Whether the metric says anything of a row; the others are not in it, neither scored nor missing."""
+    higher_is_better: bool | None = True
 
 
 def _measured(measure: Measure, part: Observed, subset: str, settings: ScoreSettings) -> Scores:
@@ -132,14 +149,15 @@ def _measured(measure: Measure, part: Observed, subset: str, settings: ScoreSett
     if len(set(dimensions)) > 1 and None not in dimensions:
         groupings.append([f"dimension:{dimension}" for dimension in dimensions])
         groupings.append([f"dimension:{dimension},language:{code}" for dimension, code in zip(dimensions, languages, strict=True)])
+    keys = [*measure.keys, *(key for name, key in measure.counted.items() if name in part.columns)]
     scores: Scores = []
     for groups in groupings:
         answer = measure.compute(part, groups=groups, settings=settings)
-        signature = _with_judge(answer["signature"], measure.judge, str(part.judge))
+        signature = with_judge(answer["signature"], measure.judge, str(part.judge))
         if not scores:
-            scores += _entries(measure.metric, measure.keys, subset, "all", answer, signature)
+            scores += entries(measure.metric, keys, subset, "all", answer, signature, higher_is_better=measure.higher_is_better)
         for group, found in answer["by_group"].items():
-            scores += _entries(measure.metric, measure.keys, subset, group, found, signature)
+            scores += entries(measure.metric, keys, subset, group, found, signature, higher_is_better=measure.higher_is_better)
     if measure.per_row is not None and measure.of_rows is not None:
         values = [float(value) for value in measure.per_row(part, settings)[measure.of_rows]]
         pairs = [row["pair_id"] for row in part.rows]
@@ -197,6 +215,7 @@ def _clip_score(part: Observed, *, groups: Sequence[str], settings: ScoreSetting
     fields = part.judge.fields
     return clip_score.aggregate(
         part.columns["similarity"],
+        truncated=part.columns.get("truncated"),
         model=fields.get("model", part.judge.metric),
         pretrained=fields.get("pretrained", "unknown"),
         groups=groups,
@@ -227,12 +246,28 @@ def _bias(part: Observed, *, groups: Sequence[str], settings: ScoreSettings) -> 
     )
 
 
+def _culture(part: Observed, *, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+    expected = [str(expected_culture(row)) for row in part.rows]
+    return culture_alignment.compute(part.columns["culture"], expected, groups=groups, clusters=_pairs(part), **settings.resampling)
+
+
 MEASURES: tuple[Measure, ...] = (
     Measure("text_rendering_precision", ("text",), text_rendering_precision.KEYS, _precision, "reader", _precision_rows, "precision"),
     Measure("trigscore", ("rating_tokens", "rating_logprobs"), trigscore.KEYS, _trigscore, "rater", _trigscore_rows, "trigscore"),
-    Measure("clip_score", ("similarity",), clip_score.KEYS, _clip_score, "encoder", _clip_score_rows, "clip_score"),
+    Measure(
+        "clip_score", ("similarity",), clip_score.KEYS, _clip_score, "encoder", _clip_score_rows, "clip_score", {"truncated": "n_truncated"}
+    ),
     Measure("toxicity_rejection", ("probabilities",), toxicity_rejection.KEYS, _toxicity, "classifier"),
     Measure("bias_entropy", ("people",), bias_entropy.KEYS, _bias, "annotator"),
+    Measure(
+        "culture_alignment",
+        ("culture",),
+        culture_alignment.KEYS,
+        _culture,
+        "annotator",
+        suits=lambda row: expected_culture(row) is not None,
+        higher_is_better=None,
+    ),
 )
 """Every kind of observation that becomes scores. A new one is one entry."""
 
@@ -242,200 +277,25 @@ def _gap_scores(
 ) -> Scores:
     """How unequal one number is over languages: mean, spread, worst and best language, and the means of branches and scripts."""
     gap = cross_lingual_gap.compute(precision, languages, clusters=pairs, **settings.resampling)
-    signature = _with_judge(gap["signature"], "of", of)
-    scores = _entries("cross_lingual_gap", ("mean",), subset, "all", gap, signature)
-    scores += _entries("cross_lingual_gap", ("std",), subset, "all", gap, signature, higher_is_better=False)
+    signature = with_judge(gap["signature"], "of", of)
+    scores = entries("cross_lingual_gap", ("mean",), subset, "all", gap, signature)
+    scores += entries("cross_lingual_gap", ("std",), subset, "all", gap, signature, higher_is_better=False)
     for key in ("worst", "best"):
         code = gap[f"{key}_language"]
         seen = [value for value, language in zip(precision, languages, strict=True) if language == code]
         missing = sum(np.isnan(value) for value in seen)
         counted = {**gap, "n": len(seen) - missing, "n_missing": int(missing)}
-        scores += _entries("cross_lingual_gap", (key,), subset, f"language:{code}", counted, signature)
-    for field in ("branch", "script"):
+        scores += entries("cross_lingual_gap", (key,), subset, f"language:{code}", counted, signature)
+    for kind in ("branch", "script"):
         parts = cross_lingual_gap.compute(
-            precision, languages, groups=[getattr(LANGUAGES[code], field) for code in languages], clusters=pairs, **settings.resampling
+            precision, languages, groups=[getattr(LANGUAGES[code], kind) for code in languages], clusters=pairs, **settings.resampling
         )
         for name, part in parts["by_group"].items():
-            scores += _entries("cross_lingual_gap", ("mean",), subset, f"{field}:{name}", part, signature)
+            scores += entries("cross_lingual_gap", ("mean",), subset, f"{kind}:{name}", part, signature)
     return scores
 
 
-# Filters
-
-
-def variety_of(row: Mapping[str, Any]) -> str:
-    """What is compared in a pair: the variety of English, or the language where a row has no variety.
-
-    >>> variety_of({"variety": None, "language": "bar"})
-    'bar'
-    """
-    return str(row["variety"] or row["language"])
-
-
-def reference_of(code: str) -> str | None:
-    """The variety or language that one is compared with; None for a reference itself.
-
-    >>> reference_of("AAVE"), reference_of("arz"), reference_of("SAE")
-    ('SAE', 'ar', None)
-    """
-    return VARIETIES[code].reference if code in VARIETIES else LANGUAGES[code].standard
-
-
-def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
-    """The (reference row, variety row) of every pair. Rows with typos are in no pair: they stand beside one.
-
-    Raises InputError when a variety's row has no reference in its pair, when a pair has one variety twice, or its labels differ.
-    """
-    place: dict[tuple[str, str], int] = {}
-    paired = [(number, row) for number, row in enumerate(rows) if not typos.by_pair([row])]
-    for number, row in paired:
-        key = (row["pair_id"], variety_of(row))
-        if key in place:
-            raise InputError(
-                f"rows {place[key]} and {number} are the same variety {key[1]} of the pair {key[0]!r}; a pair has each variety once"
-            )
-        place[key] = number
-    pairs = []
-    for number, row in paired:
-        reference = reference_of(variety_of(row))
-        if reference is None:
-            continue
-        if (row["pair_id"], reference) not in place:
-            raise InputError(
-                f"row {number} ({row['prompt_id']}) is {variety_of(row)} and its pair {row['pair_id']!r} has no row in {reference} to "
-                "compare it with. Add that row, or drop this one"
-            )
-        other = place[row["pair_id"], reference]
-        if rows[other]["label"] != row["label"]:
-            raise InputError(f"rows {other} and {number} are one pair, {row['pair_id']!r}, and have different labels; a pair has one label")
-        pairs.append((other, number))
-    if not pairs:
-        raise InputError("there is no pair of a reference and another variety in these prompts; an audit compares the two")
-    return pairs
-
-
-AUDIT_KEYS = (
-    "delta_tpr_pp", "delta_fpr_pp", "tpr_reference", "tpr_variety", "fpr_reference", "fpr_variety", "p_tpr", "p_fpr", "p_tpr_holm",
-    "p_fpr_holm", "tpr_only_variety", "tpr_only_reference", "fpr_only_variety", "fpr_only_reference",
-)  # fmt: skip
-
-
-def _score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tuple[Scores, pa.Table]:
-    prompts = run.prompts().read()
-    rows = prompts.to_pylist()
-    pairs = pairs_of(rows)
-    scores: Scores = []
-    for judge in judges:
-        observed, signature = _observed(run, judge, "prompt_id", prompts["prompt_id"].to_pylist())
-        flags, values = observed["flagged"], observed["score"]
-        prefix = judge.replace("-", "_")
-        prompts = prompts.append_column(f"{prefix}_flagged", pa.array(flags, pa.bool_()))
-        prompts = prompts.append_column(f"{prefix}_score", pa.array(values, pa.float64()))
-        for subset in _distinct(row["subset"] for row in rows):
-            chosen = [(reference, other) for reference, other in pairs if rows[other]["subset"] == subset]
-            if not chosen:
-                continue
-            answer = dialect_penalty.compute(
-                [flags[reference] for reference, _ in chosen],
-                [flags[other] for _, other in chosen],
-                [rows[other]["label"] for _, other in chosen],
-                groups=[variety_of(rows[other]) for _, other in chosen],
-                clusters=[rows[other]["pair_id"] for _, other in chosen],
-                **settings.resampling,
-            )
-            of = _with_judge(answer["signature"], "filter", signature)
-            # No number over all varieties: it would weigh them by how many pairs each happens to have.
-            for code, part in answer["by_group"].items():
-                scores += _entries("dialect_penalty", AUDIT_KEYS, subset, f"variety:{code}", part, of, higher_is_better=False)
-    return scores, prompts
-
-
 # Inside
-
-
-def _observed(run: Run, judge: str, key: str, ids: Sequence[str]) -> tuple[dict[str, list[Any]], str]:
-    """What a judge saw, a column each in the order of ``ids`` (None where there is nothing), and the judge's signature."""
-    table = run.observations(judge).read()
-    signatures = table["judge"].unique().to_pylist()
-    if len(signatures) != 1:
-        raise InputError(
-            f"{run.url}: observations/{judge} were made under {len(signatures)} settings ({'; '.join(signatures)}); judge them anew"
-        )
-    place = {identity: row for row, identity in enumerate(table[key].to_pylist())}
-    order = [place.get(identity) for identity in ids]
-    seen = [name for name in table.column_names if name not in (key, "judge", "status", "reason")]
-    values = {name: table[name].to_pylist() for name in seen}
-    return {name: [None if row is None else values[name][row] for row in order] for name in seen}, signatures[0]
-
-
-def _with_judge(signature: str, key: str, other: str) -> str:
-    """A metric's signature with that of what it measured through: without it two numbers would look comparable that are not."""
-    parsed = Signature.parse(signature)
-    inner = other.replace("|", ",").replace(":", "=")
-    return str(Signature(parsed.metric, {**parsed.fields, key: inner}, parsed.version))
-
-
-def _entries(
-    metric: str,
-    keys: Sequence[str],
-    subset: str,
-    group: str,
-    answer: Mapping[str, Any],
-    signature: str,
-    *,
-    higher_is_better: bool = True,
-) -> Scores:
-    intervals = answer.get("ci", {})
-    return [
-        _entry(
-            f"{metric}.{key}",
-            subset,
-            group,
-            answer[key],
-            _n(key, answer),
-            answer["n_missing"],
-            tuple(intervals.get(key, (None, None))),
-            signature,
-            higher_is_better=higher_is_better,
-        )
-        for key in keys
-    ]
-
-
-def _n(key: str, answer: Mapping[str, Any]) -> int:
-    """How many rows a number stands on: a rate of toxic pairs, say, on those alone."""
-    for rate, count in (("tpr", "n_toxic"), ("fpr", "n_benign")):
-        if rate in key.split("_"):
-            return int(answer[count])
-    return int(answer["n"])
-
-
-def _entry(
-    metric: str,
-    subset: str,
-    group: str,
-    value: float | None,
-    n: int,
-    n_missing: int,
-    interval: Sequence[float | None],
-    signature: str,
-    *,
-    higher_is_better: bool = True,
-) -> dict[str, Any]:
-    unit = "p" if ".p_" in metric else "pp" if metric.endswith("_pp") else "count" if "_only_" in metric else "fraction"
-    return {
-        "metric": metric,
-        "subset": subset,
-        "group": group,
-        "value": value,
-        "n": n,
-        "n_missing": n_missing,
-        "ci_low": interval[0],
-        "ci_high": interval[1],
-        "signature": signature,
-        "higher_is_better": higher_is_better if unit in ("pp", "fraction") else None,
-        "unit": unit,
-    }
 
 
 def _distinct(values: Any) -> list[str]:

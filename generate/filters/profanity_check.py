@@ -26,6 +26,7 @@ class ProfanityCheck:
 
     name = "profanity-check"
     languages = ("en",)
+    at_once = 1024
 
     def __init__(self, settings: ProfanityCheckSettings) -> None:
         self.settings = settings

@@ -58,7 +58,13 @@ def test_regional_languages_are_compared_with_their_standard(prompts: Path, tmp_
     run = tmp_path / "audit"
     command("audit-filter", "--filter", "profanity-check", "--prompts", prompts, "--config", "dialect_crosslingual", "--out", run)
     command("score", run)
-    assert {group for _, group in scores(run)} == {"variety:bar", "variety:arz"}
+    assert {group.split(",")[0] for _, group in scores(run)} == {"variety:bar", "variety:arz"}
+    for code in ("bar", "arz"):
+        assert scores(run)["delta_tpr_pp", f"variety:{code}"]["value"] is not None
+    page = tmp_path / "page.html"
+    shown = command("report", run, "--out", page).stdout
+    assert "against Arabic / German" in shown
+    assert "Bavarian" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""What was checked on the prompts themselves, as a round trip through another model, summed up by variety (Kim et al. 2026, Appendix D)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dataset_builder.errors import InputError
+from generate.audit.pairs import Pair
+from generate.entries import Scores, ScoreSettings, entries, entry
+from metrics.dialect_penalty.common import Resampling, Signature, estimate, ratio
+
+FIELDS = ("check", "verdict", "score", "by")
+MOST_VERDICTS = 12
+"""A check with more different verdicts than this holds names, not judgements; its verdicts are not counted out."""
+
+
+def checks_of(table: pa.Table) -> list[list[dict[str, Any]]]:
+    """The column ``checks`` of a prompts table, [] in each row where there is none.
+
+    Raises InputError when the column is there and does not hold check, verdict, score and by.
+    """
+    if "checks" not in table.column_names:
+        return [[] for _ in range(len(table))]
+    kind = table.schema.field("checks").type
+    item = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
+    if item is None or not pa.types.is_struct(item) or not set(FIELDS) <= {field.name for field in item}:
+        raise InputError(
+            f"column checks: expected a list of {{{', '.join(FIELDS)}}} in each row, got {kind}. Rename the column, or drop it"
+        )
+    return [[{name: each[name] for name in FIELDS} for each in cell or []] for cell in table["checks"].to_pylist()]
+
+
+def summary(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair], settings: ScoreSettings) -> Scores:
+    """Of every check on the varieties' rows: its mean score, and the share of each verdict, by variety and label.
+
+    A row without the check is missing. What the typos' maker noted is told where the typos are.
+    """
+    found: dict[tuple[str, str, str], list[tuple[str, Mapping[str, Any] | None]]] = {}
+    names = dict.fromkeys(
+        each["check"] for pair in pairs for each in rows[pair.other].get("checks") or [] if not each["check"].startswith("typo_")
+    )
+    for pair in pairs:
+        by_name = {each["check"]: each for each in rows[pair.other].get("checks") or []}
+        for name in names:
+            found.setdefault((name, pair.variety, pair.label), []).append((pair.pair_id, by_name.get(name)))
+    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    scores: Scores = []
+    for (name, code, label), cells in found.items():
+        there = [(pair, check) for pair, check in cells if check is not None]
+        if not there:
+            continue
+        by = "; ".join(sorted({str(check["by"]) for _, check in there}))
+        signature = str(Signature("prompt_checks", {"check": plain(name), "by": plain(by)}, "1.0"))
+        group = f"variety:{code},label:{label}"
+        numbers = [(pair, float(check["score"])) for pair, check in there if check["score"] is not None]
+        if numbers:
+            parts = np.array([[1.0, value] for _, value in numbers])
+            values, ci = estimate(
+                parts, [pair for pair, _ in numbers], lambda sums: ratio(sums[..., 1:], sums[..., :1]), ["score"], resampling
+            )
+            answer = {**values, **ci, "n": len(numbers), "n_missing": len(cells) - len(numbers)}
+            scores += entries("prompt_checks", ["score"], subset, group, answer, signature, higher_is_better=None, unit="score")
+        verdicts = Counter(str(check["verdict"]) for _, check in there if check["verdict"] is not None)
+        total = sum(verdicts.values())
+        if len(verdicts) <= MOST_VERDICTS:
+            for verdict, count in sorted(verdicts.items()):
+                missing = len(cells) - total
+                scores.append(
+                    entry(
+                        "prompt_checks.share",
+                        subset,
+                        f"{group},verdict:{plain(verdict)}",
+                        count / total,
+                        total,
+                        missing,
+                        (None, None),
+                        signature,
+                        higher_is_better=None,
+                    )
+                )
+    return scores
+
+
+def plain(text: str) -> str:
+    """A text as a group or signature may hold it.
+
+    >>> plain("a|b: c,d")
+    'a b c d'
+    """
+    return " ".join(re.sub(r"[|:,\n\r]", " ", text).split())[:80]

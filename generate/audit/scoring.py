@@ -1,0 +1,69 @@
+"""An audit run's observations → scores: text level, embeddings, checks of the prompts, and what was gathered from image runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dataset_builder.errors import InputError
+from generate.audit import checks, embedding, image_level, text_level
+from generate.audit.pairs import by_subset
+from generate.entries import Scores, ScoreSettings, seen_by
+from generate.run import Run
+
+
+def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tuple[Scores, pa.Table]:
+    """Every score of the audit, and its prompts with the verdicts beside them (embeddings stay where they are)."""
+    prompts = run.prompts().read()
+    rows = prompts.to_pylist()
+    pairs = by_subset(rows)
+    ids = [row["prompt_id"] for row in rows]
+    scores: Scores = []
+    encoders: list[tuple[dict[str, list[Any]], str]] = []
+    for judge in judges:
+        observed, signature = seen_by(run, judge, "prompt_id", ids)
+        if "vector" in observed:
+            encoders.append((observed, signature))
+        elif {"flagged", "score"} <= set(observed):
+            scores += _filter_scores(rows, pairs, observed, signature, settings)
+            prefix = judge.replace("-", "_")
+            prompts = prompts.append_column(f"{prefix}_flagged", pa.array(observed["flagged"], pa.bool_()))
+            prompts = prompts.append_column(f"{prefix}_score", pa.array(observed["score"], pa.float64()))
+        else:
+            raise InputError(
+                f"{run.url}: observations/{judge} has the columns {', '.join(observed)}; expected flagged and score, or vector"
+            )
+    for subset, of_subset in pairs.items():
+        scores += text_level.typo_match(subset, rows, of_subset)
+        scores += checks.summary(subset, rows, of_subset, settings)
+    for observed, signature in encoders:
+        vectors = [None if cell is None else np.asarray(cell, np.float64) for cell in observed["vector"]]
+        for subset, of_subset in pairs.items():
+            scores += embedding.preservation(subset, rows, of_subset, vectors, signature, settings)
+            scores += embedding.directions(subset, of_subset, vectors, signature, settings)
+    if run.outcomes().files():
+        scores += image_level.score(run.outcomes().read().to_pylist(), rows, pairs, settings)
+    return scores, prompts
+
+
+def _filter_scores(
+    rows: Sequence[Mapping[str, Any]],
+    pairs: Mapping[str, list[Any]],
+    observed: Mapping[str, list[Any]],
+    signature: str,
+    settings: ScoreSettings,
+) -> Scores:
+    flags, values = observed["flagged"], observed["score"]
+    scores: Scores = []
+    for subset, of_subset in pairs.items():
+        scores += text_level.penalty(subset, of_subset, flags, signature, settings)
+        scores += text_level.score_shifts(subset, of_subset, values, signature, settings)
+        scores += text_level.typo_ablation(subset, of_subset, flags, signature, settings)
+        scores += text_level.categories(subset, of_subset, flags, signature, settings)
+        if "truncated" in observed:
+            places = dict.fromkeys(place for pair in of_subset for place in (pair.reference, pair.other))
+            scores += text_level.truncation(subset, rows, places, observed["truncated"], signature)
+    return scores

@@ -1,0 +1,211 @@
+"""What a text filter does to varieties: rates, scores, categories, and the same against noise as large (dialect-penalty study, §4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from generate.audit import shifts
+from generate.audit.pairs import Pair, toxic_and_benign, variety_of
+from generate.entries import Scores, ScoreSettings, entries, entry, with_judge
+from metrics.dialect_penalty import core as dialect_penalty
+from metrics.dialect_penalty.common import FloatArray, Resampling, Signature, estimate, ratio
+
+PENALTY_KEYS = (
+    "delta_tpr_pp", "delta_fpr_pp", "tpr_reference", "tpr_variety", "fpr_reference", "fpr_variety", "p_tpr", "p_fpr", "p_tpr_holm",
+    "p_fpr_holm", "tpr_only_variety", "tpr_only_reference", "fpr_only_variety", "fpr_only_reference",
+)  # fmt: skip
+RATES = {"toxic": "tpr", "benign": "fpr"}
+TYPO_VERSION = "1.0"
+
+Flags = Sequence[bool | None]
+
+
+def penalty(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: str, settings: ScoreSettings) -> Scores:
+    """Table 1: the rates of each variety against its reference. No number over all varieties: it would weigh them by their pairs."""
+    answer = _penalty(pairs, flags, [pair.variety for pair in pairs], settings)
+    signature = with_judge(answer["signature"], "filter", decided_by)
+    scores: Scores = []
+    for code, part in answer["by_group"].items():
+        scores += entries("dialect_penalty", PENALTY_KEYS, subset, f"variety:{code}", part, signature, higher_is_better=False)
+    return scores
+
+
+def categories(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: str, settings: ScoreSettings) -> Scores:
+    """The same shifts in each category; Holm's correction is over all cells of one label."""
+    scores: Scores = []
+    for label, of_label in toxic_and_benign(pair for pair in pairs if pair.category).items():
+        rate = RATES[label]
+        answer = _penalty(of_label, flags, [pair.cell for pair in of_label], settings)
+        signature = with_judge(with_judge(answer["signature"], "filter", decided_by), "by", f"category of {label} prompts")
+        keys = (f"delta_{rate}_pp", f"{rate}_reference", f"{rate}_variety", f"p_{rate}", f"p_{rate}_holm")
+        for cell, part in answer["by_group"].items():
+            scores += entries("dialect_penalty", keys, subset, cell, part, signature, higher_is_better=False)
+    return scores
+
+
+def score_shifts(
+    subset: str, pairs: Sequence[Pair], values: Sequence[float | None], decided_by: str, settings: ScoreSettings, key: str = "filter"
+) -> Scores:
+    """How far the continuous score moves, of toxic and of benign prompts; nothing where the filter has no score."""
+    scores: Scores = []
+    for label, of_label in toxic_and_benign(pairs).items():
+        if all(values[place] is None for pair in of_label for place in (pair.reference, pair.other)):
+            continue
+        answer = shifts.paired_shift(
+            [values[pair.reference] for pair in of_label],
+            [values[pair.other] for pair in of_label],
+            groups=[pair.variety for pair in of_label],
+            clusters=[pair.pair_id for pair in of_label],
+            settings=settings,
+        )
+        signature = with_judge(answer["signature"], key, decided_by)
+        for code, part in answer["by_group"].items():
+            group = f"variety:{code},label:{label}"
+            scores += entries(shifts.NAME, shifts.KEYS, subset, group, part, signature, higher_is_better=None, unit="score")
+    return scores
+
+
+def typo_ablation(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: str, settings: ScoreSettings) -> Scores:
+    """Table 3: the shift that typos of the same size make, and what the variety does beyond it, over the seeds of the typos.
+
+    The values are means over the seeds, ``*_sd_pp`` their standard deviation (the population's, ddof 0). A pair counts when the filter
+    answered on both wordings and on the typos of every seed, so that all seeds stand on the same pairs. The interval is of the mean over
+    seeds, resampled by pair; it says nothing of how much seeds differ.
+    """
+    scores: Scores = []
+    for code in dict.fromkeys(pair.variety for pair in pairs):
+        of_variety = [pair for pair in pairs if pair.variety == code]
+        seeds = sorted({seed for pair in of_variety for seed in pair.typos})
+        if seeds:
+            answer = _ablation(of_variety, flags, seeds, settings)
+            signature = with_judge(answer["signature"], "filter", decided_by)
+            keys = [f"{kind}_{rate}{end}" for rate in RATES.values() for kind in ("delta_typo", "bias_gap") for end in ("_pp", "_sd_pp")]
+            scores += entries("typo_ablation", keys, subset, f"variety:{code}", answer, signature, higher_is_better=None)
+    return scores
+
+
+def _ablation(pairs: Sequence[Pair], flags: Flags, seeds: Sequence[int], settings: ScoreSettings) -> dict[str, Any]:
+    def typo(pair: Pair, seed: int) -> bool | None:
+        place = pair.typos.get(seed)
+        return None if place is None else flags[place]
+
+    def whole(pair: Pair) -> bool:
+        cells = [flags[pair.reference], flags[pair.other], *(typo(pair, seed) for seed in seeds)]
+        return all(cell is not None for cell in cells)
+
+    kept = [pair for pair in pairs if whole(pair)]
+    n_toxic = sum(pair.label == "toxic" for pair in kept)
+    fields = {"seeds": "+".join(map(str, seeds)), "sd": "population"}
+    answer: dict[str, Any] = {
+        "n": len(kept),
+        "n_toxic": n_toxic,
+        "n_benign": len(kept) - n_toxic,
+        "n_missing": len(pairs) - len(kept),
+        "signature": str(Signature("typo_ablation", fields, TYPO_VERSION)),
+    }
+    names = [f"{kind}_{rate}_pp" for rate in RATES.values() for kind in ("delta_typo", "bias_gap")]
+    if not kept:
+        return {**answer, **dict.fromkeys([*names, *(name.replace("_pp", "_sd_pp") for name in names)])}
+    by_seed = [
+        dialect_penalty.compute(
+            [flags[pair.reference] for pair in kept],
+            [flags[pair.other] for pair in kept],
+            [pair.label for pair in kept],
+            typo=[typo(pair, seed) for pair in kept],
+            n_resamples=0,
+        )
+        for seed in seeds
+    ]
+    for name in names:
+        values = [found[name] for found in by_seed if found[name] is not None]
+        answer[name] = float(np.mean(values)) if values else None
+        answer[name.replace("_pp", "_sd_pp")] = float(np.std(values)) if values else None
+    # The mean over seeds of a rate is the rate of the mean flag, so that pairs can be resampled as they are.
+    rows = np.array(
+        [[1.0, float(flags[pair.reference]), float(flags[pair.other]), np.mean([typo(pair, s) for s in seeds])] for pair in kept]  # type: ignore[arg-type]
+    )
+    toxic = np.array([pair.label == "toxic" for pair in kept])[:, None]
+
+    def statistics(sums: FloatArray) -> FloatArray:
+        columns = []
+        for half in np.split(sums, 2, axis=-1):
+            rates = 100 * ratio(half[..., 1:], half[..., :1])
+            columns += [rates[..., 2] - rates[..., 0], rates[..., 1] - rates[..., 2]]
+        return np.stack(columns, axis=-1)
+
+    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    clusters = [pair.pair_id for pair in kept]
+    _, ci = estimate(np.hstack([rows * toxic, rows * ~toxic]), clusters, statistics, names, resampling)
+    return {**answer, **ci}
+
+
+def typo_match(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> Scores:
+    """How well the typos were matched (Appendix C): the share within the tolerance, and the mean similarity reached and aimed at.
+
+    From the checks that the typos' maker left in their rows; nothing where they have none.
+    """
+    scores: Scores = []
+    for code in dict.fromkeys(pair.variety for pair in pairs):
+        places = [place for pair in pairs if pair.variety == code for place in pair.typos.values()]
+        found = [{each["check"]: each for each in rows[place].get("checks") or []} for place in places]
+        made = [checks for checks in found if "typo_similarity" in checks and "typo_target" in checks]
+        if not made:
+            continue
+        by = sorted({str(checks["typo_similarity"].get("by")) for checks in made})
+        signature = with_judge(str(Signature("typo_match", {}, TYPO_VERSION)), "encoder", "; ".join(by))
+        values = {
+            "matched": [checks["typo_similarity"]["verdict"] == "matched" for checks in made],
+            "similarity": [checks["typo_similarity"]["score"] for checks in made],
+            "target": [checks["typo_target"]["score"] for checks in made],
+        }
+        for key, cells in values.items():
+            there = [float(cell) for cell in cells if cell is not None]
+            value = float(np.mean(there)) if there else None
+            missing = len(places) - len(there)
+            unit = "fraction" if key == "matched" else "cosine"
+            scores.append(
+                entry(
+                    f"typo_match.{key}",
+                    subset,
+                    f"variety:{code}",
+                    value,
+                    len(there),
+                    missing,
+                    (None, None),
+                    signature,
+                    higher_is_better=None,
+                    unit=unit,
+                )
+            )
+    return scores
+
+
+def truncation(subset: str, rows: Sequence[Mapping[str, Any]], places: Iterable[int], cut: Flags, decided_by: str) -> Scores:
+    """How many texts of each variety the filter saw only the beginning of; nothing where it does not say."""
+    by_variety: dict[str, list[bool | None]] = {}
+    for place in places:
+        by_variety.setdefault(variety_of(rows[place]), []).append(cut[place])
+    signature = with_judge(str(Signature("truncation", {}, "1.0")), "filter", decided_by)
+    scores: Scores = []
+    for code, found in by_variety.items():
+        known = [cell for cell in found if cell is not None]
+        if known:
+            missing = len(found) - len(known)
+            scores.append(
+                entry("truncation.n_truncated", subset, f"variety:{code}", sum(known), len(known), missing, (None, None), signature)
+            )
+    return scores
+
+
+def _penalty(pairs: Sequence[Pair], flags: Flags, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+    return dialect_penalty.compute(
+        [flags[pair.reference] for pair in pairs],
+        [flags[pair.other] for pair in pairs],
+        [pair.label for pair in pairs],
+        groups=groups,
+        clusters=[pair.pair_id for pair in pairs],
+        **settings.resampling,
+    )
