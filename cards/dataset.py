@@ -128,7 +128,7 @@ def _front(card: DatasetCard) -> dict[str, Any]:
     front: dict[str, Any] = {
         "pretty_name": TITLE,
         "language": card.languages,
-        **_license([entry.id for entry in card.licenses]),
+        **hub_license([entry.id for entry in card.licenses]),
         "task_categories": ["text-to-image"],
         "size_categories": [_size(card.rows)],
         "tags": ["text-to-image", "fairness", "multilingual", "dialect", "benchmark", *(["not-for-all-audiences"] if card.toxic else [])],
@@ -154,7 +154,12 @@ def _data_files(config: ConfigFacts) -> dict[str, Any]:
     }
 
 
-def _license(ids: Sequence[str]) -> dict[str, str]:
+def hub_license(ids: Sequence[str]) -> dict[str, str]:
+    """The front matter's licence for a repository whose rows stand under these licences; the card's section Licences says more.
+
+    >>> hub_license(["CC-BY-4.0"]), hub_license(["CC-BY-4.0", "MIT"])["license_name"]
+    ({'license': 'cc-by-4.0'}, 'cc-by-4.0-and-mit')
+    """
     # The hub takes one licence a repository; what differs row by row stands in the license column and the card's section.
     if len(ids) == 1 and ids[0].lower() in _HUB_LICENSES:
         return {"license": ids[0].lower()}

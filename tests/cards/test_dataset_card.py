@@ -393,6 +393,7 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     assert set(written[0]) == {
         "README.md",
         "croissant.json",
+        "eval.yaml",
         STATISTICS,
         "dialect/test-00000-of-00001.parquet",
         "lingt2i_text/test-00000-of-00001.parquet",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hub_clients import ask
 from loopback_hub import LoopbackHub, run_client
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -40,21 +41,25 @@ def examples(name: str) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackHub]:
-    """Each folder as a Space, tagged, with a main branch that has gone on and broken."""
+    """Each folder as a Space, as the command publishes it, with a main branch that has gone on and broken."""
     publish = f"""
-from pathlib import Path
-from huggingface_hub import HfApi
-api = HfApi()
+told["dry"] = command("push", "metrics", "--to", "lab", "--dry-run").stdout
+told["first"] = command("push", "metrics", "--to", "lab").stdout
 for name in {NAMES!r}:
     space = dict(repo_id=f"lab/{{name}}", repo_type="space")
-    api.create_repo(**space, space_sdk="gradio")
-    api.upload_folder(folder_path=Path({str(METRICS)!r}) / name, ignore_patterns=["**/__pycache__/**", "__pycache__/**"], **space)
-    api.create_tag(**space, tag={REVISION!r})
     api.upload_file(path_or_fileobj=b'raise RuntimeError("this is main")', path_in_repo=f"{{name}}.py", **space)
+told["second"] = command("push", "metrics", "--to", "lab").stdout
+api.create_repo("other/bias_entropy", repo_type="space", space_sdk="gradio")
+api.create_tag("other/bias_entropy", repo_type="space", tag={REVISION!r})
+told["refused"] = error_of("push", "metrics", "--to", "other")
 """
     with LoopbackHub() as running:
-        run_client(publish, running, tmp_path_factory.mktemp("publish"))
+        TOLD.update(ask(publish, running, tmp_path_factory.mktemp("publish")))
         yield running
+
+
+TOLD: dict[str, str] = {}
+"""What the command said."""
 
 
 # An environment that holds what a requirements.txt asks for, and nothing else
@@ -152,6 +157,21 @@ def from_the_hub(hub: LoopbackHub, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 # Tests
+
+
+def test_publishing_is_shown_first_and_a_published_version_never_changes(hub: LoopbackHub) -> None:
+    assert "Dry run: nothing was written." in TOLD["dry"]
+    assert TOLD["dry"].count(" v1.0, a new Space: ") == len(NAMES)
+    for name in NAMES:
+        assert f'evaluate.load("lab/{name}", revision="{REVISION}")' in TOLD["first"]
+        space = hub.repository("space", f"lab/{name}")
+        # The command's commit is the tagged one; the one after it is the test's, and the second push made none.
+        assert space.at().title == f"Upload {name}.py with huggingface_hub"
+        assert space.at(REVISION).title == f"{name} 1.0"
+        assert f"lab/{name} has all of this already" in TOLD["second"]
+    assert "other/bias_entropy has v1.0 with another content" in TOLD["refused"]
+    assert "Raise VERSION in metrics/bias_entropy/core.py" in TOLD["refused"]
+    assert [name for _, name in hub._repositories if name.startswith("other/")] == ["other/bias_entropy"]
 
 
 def test_every_metric_is_here() -> None:

@@ -1,0 +1,220 @@
+"""The comparison of runs: what it is handed, as plain frozen objects, its page and its console tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from cards.environment import environment, number, p_value, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+SIGNIFICANT = 0.05
+"""A corrected p-value below this is called a difference."""
+
+TESTS = {
+    "mcnemar": "McNemar’s test, exact below 25 discordant pairs",
+    "permutation": "sign-flip permutation test, whole meanings at once",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One group of a comparison: both runs' numbers over the same rows, and second minus first; None where it is not defined.
+
+    ``n`` rows have a score in both runs, in ``pairs`` meanings; ``missing_first`` and ``missing_second`` lack it in the one or the other.
+    ``p_holm`` is corrected over the lines of a family, and None for a line outside of it.
+    """
+
+    group: str
+    name: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n: int
+    pairs: int
+    missing_first: int
+    missing_second: int
+    p: float | None = None
+    p_holm: float | None = None
+    test: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs in one score on one subset. ``lines`` are tested and corrected together; ``summary`` stands apart from them.
+
+    ``kind`` "shift" says that the scores are themselves differences in percentage points, of which neither direction is the better one.
+    ``only_first`` and ``only_second`` count the rows that have no counterpart in the other run.
+    """
+
+    metric: str
+    subset: str
+    first: str
+    second: str
+    by: str
+    signature: str
+    other_signature: str
+    kind: Literal["level", "shift"]
+    higher_is_better: bool
+    lines: Sequence[Line]
+    summary: Sequence[Line]
+    joined_on: str
+    only_first: int
+    only_second: int
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """All that the page shows. ``runs`` are (name, what was run)."""
+
+    title: str
+    runs: Sequence[tuple[str, str]]
+    comparisons: Sequence[Comparison]
+    notes: Sequence[str]
+    level: float
+    resamples: int
+    permutations: int
+    seed: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists, strings and numbers."""
+        return {
+            "runs": [{"name": name, "model": model} for name, model in self.runs],
+            "confidence_level": self.level,
+            "n_resamples": self.resamples,
+            "n_permutations": self.permutations,
+            "seed": self.seed,
+            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "notes": list(self.notes),
+        }
+
+
+def verdict(line: Line, comparison: Comparison) -> tuple[str, str]:
+    """(mark, words): what the corrected test says of second against first, in words that need no colour."""
+    p = line.p if line.p_holm is None else line.p_holm
+    if p is None or line.difference is None:
+        return "", "–"
+    if p >= SIGNIFICANT or line.difference == 0:
+        return "", "no difference shown"
+    more = line.difference > 0
+    if comparison.kind == "shift":
+        return ("▲", "higher") if more else ("▼", "lower")
+    return ("▲", "better") if more == comparison.higher_is_better else ("▼", "worse")
+
+
+def signed(value: float | None, comparison: Comparison) -> str:
+    """A difference, always with its sign."""
+    if value is None:
+        return "–"
+    text = f"{value:+.1f}" if comparison.kind == "shift" else f"{value:+.3f}"
+    return text[1:] if not float(text) else text.replace("-", "−")
+
+
+def shown(value: float | None, comparison: Comparison) -> str:
+    """A run's own number; a shift with its sign."""
+    return signed(value, comparison) if comparison.kind == "shift" else number(value)
+
+
+def render(comparisons: Comparisons) -> str:
+    """The comparison as one HTML page that asks for nothing outside itself and needs no JavaScript; same input, same text."""
+    return (
+        environment()
+        .get_template("compare.html.j2")
+        .render(
+            page=comparisons,
+            tables=[_drawn(comparison) for comparison in comparisons.comparisons],
+            level=f"{comparisons.level:.0%}",
+            significant=SIGNIFICANT,
+            tests=TESTS,
+            used={line.test for comparison in comparisons.comparisons for line in [*comparison.lines, *comparison.summary]},
+            verdict=verdict,
+            signed=signed,
+            shown=shown,
+            visible=visible,
+        )
+        .lstrip()
+    )
+
+
+def _drawn(comparison: Comparison) -> dict[str, Any]:
+    """A comparison with where its intervals lie, in percent of a scale that has 0 in its middle."""
+    lines = [*comparison.lines, *comparison.summary]
+    ends = [abs(end) for line in lines for end in (line.difference, line.low, line.high) if end is not None]
+    most = max(ends, default=0.0) or 1.0
+
+    def place(value: float) -> float:
+        return round(50 + 50 * value / most, 2)
+
+    bars = {}
+    for line in lines:
+        if line.difference is not None:
+            low, high = (line.difference if end is None else end for end in (line.low, line.high))
+            bars[line.group] = (place(low), place(high), place(line.difference))
+    return {"comparison": comparison, "bars": bars, "most": most}
+
+
+# The console
+
+
+def console_tables(comparisons: Comparisons) -> list[Table]:
+    """A table for each comparison, for a terminal of 100 to 120 columns."""
+    return [_console_table(comparison, comparisons) for comparison in comparisons.comparisons]
+
+
+def _console_table(comparison: Comparison, comparisons: Comparisons) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    caption = [
+        f"{name} rows are in {visible(run)} only"
+        for name, run in ((comparison.only_first, comparison.first), (comparison.only_second, comparison.second))
+        if name
+    ]
+    table = Table(
+        title=Text(visible(f"{comparison.metric} on {comparison.subset}: {comparison.second} − {comparison.first}"), "bold"),
+        caption=Text("; ".join(caption)) if caption else None,
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+        pad_edge=False,
+    )
+    table.add_column("Group", overflow="fold")
+    unit = "pp" if comparison.kind == "shift" else ""
+    heads = [
+        "n",
+        visible(comparison.first),
+        visible(comparison.second),
+        f"Δ {unit} [{comparisons.level:.0%}]".replace("  ", " "),
+        "p",
+        "Holm p",
+    ]
+    for head in heads:
+        table.add_column(Text(head), justify="right", overflow="fold")
+    table.add_column("Differs")
+    for place, line in enumerate([*comparison.lines, *comparison.summary]):
+        if place == len(comparison.lines) and place:
+            table.add_row()
+        interval = "" if line.low is None else f" [{signed(line.low, comparison)}, {signed(line.high, comparison)}]"
+        missing = line.missing_first + line.missing_second
+        cells = [
+            visible(line.name),
+            f"{line.n}" + (f" (−{missing})" if missing else ""),
+            shown(line.first, comparison),
+            shown(line.second, comparison),
+            signed(line.difference, comparison) + interval,
+            p_value(line.p),
+            p_value(line.p_holm),
+            " ".join(verdict(line, comparison)).strip(),
+        ]
+        # Text, not str: rich would read square brackets as markup.
+        table.add_row(*(Text(cell) for cell in cells))
+    return table

@@ -1,0 +1,133 @@
+"""The metrics to the hub: each folder as a Space, from which ``evaluate.load("<ns>/<name>", revision="v1.0")`` takes it.
+
+A tag is for ever: whoever loads ``v1.0`` gets what was published under it first, so that a number that was computed once can be computed
+again. Another content needs another ``VERSION`` in the metric's ``core.py``, which its signature names too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+import metrics as package
+from dataset_builder import publish
+from dataset_builder.errors import InputError
+
+_SKIPPED = ("__pycache__",)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A metric's folder: its files, contents where the folder has links, and the version that its core declares."""
+
+    name: str
+    version: str
+    sdk: str
+    files: Mapping[str, Path]
+
+    @property
+    def tag(self) -> str:
+        """The tag of this version."""
+        return f"v{self.version}"
+
+    @property
+    def message(self) -> tuple[str, str]:
+        """Title and body of the commit."""
+        return f"{self.name} {self.version}", "T2I Parity metric"
+
+    def replaces(self, path: str) -> bool:
+        """Whether a file there is code of an earlier version, which a newer one could import by mistake."""
+        return path.endswith(".py")
+
+
+def metrics() -> list[Space]:
+    """Every metric that can be published, by name."""
+    root = Path(str(package.__file__)).parent
+    return [_space(core.parent) for core in sorted(root.glob("*/core.py"))]
+
+
+def table(spaces: Iterable[Space]) -> Table:
+    """The metrics for people: name, what it says of itself, the columns of observations that score makes it from, and its version."""
+    from generate.score import MEASURES
+
+    made = Table(
+        title="Metrics",
+        title_justify="left",
+        caption='evaluate.load("metrics/NAME") in a clone, evaluate.load("<ns>/NAME", revision="vVERSION") from the hub',
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    made.add_column("name", no_wrap=True)
+    made.add_column("what it measures", overflow="fold")
+    made.add_column("scored from", overflow="fold")
+    made.add_column("v", no_wrap=True)
+    for space in spaces:
+        sources = ["+".join(measure.columns) for measure in MEASURES if measure.metric == space.name]
+        made.add_row(space.name, Text(str(_front(space.files["README.md"])["description"])), ", ".join(sources) or "–", space.version)
+    return made
+
+
+def _space(folder: Path) -> Space:
+    files = {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not set(path.relative_to(folder).parts) & set(_SKIPPED)
+    }
+    return Space(folder.name, _version(folder / "core.py"), _sdk(folder / "README.md"), files)
+
+
+def _version(core: Path) -> str:
+    """The text that ``VERSION`` is given; read, not run, since a metric may need packages that are not here."""
+    for node in ast.parse(core.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(isinstance(target, ast.Name) and target.id == "VERSION" for target in node.targets):
+            return str(ast.literal_eval(node.value))
+    raise InputError(f"metrics/{core.parent.name}/core.py declares no VERSION, and a Space is published under its version; declare one")
+
+
+def _sdk(readme: Path) -> str:
+    return str(_front(readme)["sdk"])
+
+
+def _front(readme: Path) -> dict[str, Any]:
+    """The card's metadata."""
+    front: dict[str, Any] = yaml.safe_load(readme.read_text(encoding="utf-8").split("---")[1])
+    return front
+
+
+def plan(space: Space, namespace: str, *, private: bool = False) -> publish.Plan:
+    """What publishing a metric would do. Raises InputError when its tag is there with another content."""
+    target = publish.Target(f"{namespace}/{space.name}", private=private, type="space", sdk=space.sdk)
+    planned = publish.plan(space, target)
+    if _tagged(space, target, planned) and planned.changes:
+        # The main branch may have gone on; what counts is what the tag holds.
+        return replace(planned, files=tuple(change for change in planned.files if change.kind == "unchanged"))
+    return planned
+
+
+def _tagged(space: Space, target: publish.Target, planned: publish.Plan) -> bool:
+    """Whether the tag is there, with this content."""
+    if planned.head is None or space.tag not in publish.tags(target):
+        return False
+    there = publish.plan(space, replace(target, revision=space.tag))
+    if there.changes:
+        changed = ", ".join(change.path for change in there.changes)
+        raise InputError(
+            f"{target.repo_id} has {space.tag} with another content ({changed}), and a published version never changes. Raise VERSION in "
+            f"metrics/{space.name}/core.py, and push again"
+        )
+    return True
+
+
+def push(space: Space, planned: publish.Plan) -> publish.Outcome:
+    """Publish a metric and tag it. A tag that is there already was checked by the plan, and stays."""
+    outcome = publish.push(space, planned)
+    publish.tag(planned.target, space.tag, outcome.commit)
+    return outcome

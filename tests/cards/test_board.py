@@ -1,0 +1,355 @@
+"""The leaderboard: its ranks by hand, its page as text, and the page in a browser over 300 made-up models."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import pytest
+import yaml
+from browser import chromium, faults, low_contrast, show
+from sample_board import HOSTILE, LANGUAGES, sample_board
+
+from cards.board import Board, Entry, Value, rank_ranges, render, space, worst_group
+
+# Ranks
+
+
+def test_rank_ranges_follow_the_rule_stated_pair_by_pair() -> None:
+    rng = random.Random(7)
+    for n in (1, 2, 5, 40):
+        ends = [sorted((rng.randint(0, 30) / 10, rng.randint(0, 30) / 10)) for _ in range(n)]
+        intervals = [None if rng.random() < 0.2 else (low, high) for low, high in ends]
+        for up in (True, False):
+            expected = []
+            for mine in intervals:
+                if mine is None:
+                    expected.append(None)
+                    continue
+                others = [other for other in intervals if other is not None]
+                above = sum(other[0] > mine[1] for other in others)
+                below = sum(other[1] < mine[0] for other in others)
+                ahead, behind = (above, below) if up else (below, above)
+                expected.append((1 + ahead, len(others) - behind))
+            assert rank_ranges(intervals, higher_is_better=up) == expected
+
+
+def test_intervals_that_touch_are_tied() -> None:
+    assert rank_ranges([(0.5, 0.6), (0.6, 0.7)]) == [(1, 2), (1, 2)]
+    assert rank_ranges([(0.5, 0.5999), (0.6, 0.7)]) == [(2, 2), (1, 1)]
+    assert rank_ranges([None, None]) == [None, None]
+
+
+def data_of(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    content: dict[str, Any] = json.loads(found.group(1))
+    return content
+
+
+def test_incomplete_and_intervalless_entries_are_not_ranked_and_take_nobodys_place() -> None:
+    board = sample_board(30)
+    table = board.tables[0]
+    bare = replace(table.entries[2], overall=Value(0.9999))
+    rows = data_of(render(replace(board, tables=(replace(table, entries=[*table.entries[:2], bare, *table.entries[3:]]),))))["tables"][0][
+        "rows"
+    ]
+    missing = [row for row in rows if row["missing"]]
+    assert [row["id"] for row in missing] == ["lab-7/model-7"]
+    assert set(map(str, missing[0]["ranks"].values())) == {"None"}
+    assert rows[2]["ranks"]["overall"] is None
+    assert rows[2]["ranks"]["spread"] is not None
+    assert max(row["ranks"]["overall"][1] for row in rows if row["ranks"]["overall"]) == 28
+
+
+def test_shifts_are_ranked_by_their_size() -> None:
+    table = next(table for table in sample_board(3).tables if table.kind == "shift")
+    less, more = (
+        replace(table.entries[0], cells={"AAVE": Value(middle, middle - 1, middle + 1)}, overall=Value(abs(middle), 0, 9))
+        for middle in (-8.0, 2.0)
+    )
+    shown = replace(table, entries=[less, more], groups=table.groups[:1])
+    assert worst_group(less, shown) == "AAVE"
+    rows = data_of(render(Board("b", "2026-01-01", "s", (shown,))))["tables"][0]["rows"]
+    assert [row["ranks"]["g:AAVE"] for row in rows] == [[2, 2], [1, 1]]
+
+
+# The files
+
+
+def test_the_space_has_metadata_and_one_page() -> None:
+    files = space(replace(sample_board(3), title='x: "y"\n- z'))
+    assert set(files) == {"README.md", "index.html"}
+    front = yaml.safe_load(files["README.md"].split("---\n")[1])
+    assert front["sdk"] == "static"
+    assert front["app_file"] == "index.html"
+    assert front["title"] == 'x: "y"\n- z'
+    assert front["datasets"] == ["lab/results"]
+    assert len(front["short_description"]) <= 60
+    assert files == space(replace(sample_board(3), title='x: "y"\n- z'))
+
+
+def test_nothing_that_somebody_is_called_becomes_markup_or_leaves_its_element() -> None:
+    board = sample_board(3)
+    table = board.tables[0]
+    entry = replace(
+        table.entries[0], model=f"lab/{HOSTILE}", submitter=HOSTILE, missing=(HOSTILE,), links=((HOSTILE, "javascript:alert(1)"),)
+    )
+    html = render(replace(board, title=HOSTILE, notes=(HOSTILE,), source=HOSTILE, tables=(replace(table, title=HOSTILE, entries=[entry]),)))
+    assert "<img" not in html
+    assert html.count("</script>") == 2
+    assert "javascript:" not in html
+    assert data_of(html)["tables"][0]["rows"][0]["id"] == f"lab/{HOSTILE}"
+    assert "\u202e" not in render(replace(board, title="a\u202eb", notes=("\u202e",)))
+
+
+def test_an_empty_board_is_a_page() -> None:
+    html = render(Board("Empty", "–", "nowhere", ()))
+    assert data_of(html)["tables"] == []
+
+
+# In a browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("board") / "index.html"
+    file.write_text(render(sample_board()), encoding="utf-8")
+    return file
+
+
+def rows(browser: Any, table: int = 0) -> list[list[str]]:
+    """[rank, model, overall, spread, worst] of the visible rows of a table, as text."""
+    read = """
+    const table = document.querySelectorAll('table.board')[arguments[0]];
+    return Array.from(table.querySelectorAll('tr.entry')).filter(r => !r.hidden)
+        .map(r => [r.cells[0].textContent, ...arguments[1].map(s => r.querySelector(s)?.textContent ?? '')]);
+    """
+    found: list[list[str]] = browser.execute_script(read, table, [".called", ".in-overall .value", ".in-spread .value", ".in-worst .whose"])
+    return found
+
+
+def address(browser: Any) -> dict[str, str]:
+    fragment = unquote(browser.execute_script("return location.hash").replace("+", " "))
+    return {name: values[0] for name, values in parse_qs(fragment.lstrip("#")).items()}
+
+
+def status(browser: Any) -> str:
+    return str(browser.execute_script("return document.getElementById('status').textContent"))
+
+
+def entry_of(model: str) -> Entry:
+    return next(entry for entry in sample_board().tables[0].entries if entry.model.endswith(f"/{model}"))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("tab", ["language", "dialect", "country"])
+def test_browser_shows_every_tab_without_faults(browser: Any, page: Path, tab: str, width: int) -> None:
+    show(browser, page, width=width, fragment=f"#tab={tab}")
+    assert faults(browser) == []
+    assert browser.find_element("css selector", "[role=tab][aria-selected=true]").get_attribute("data-axis") == tab
+    browser.execute_script("document.querySelectorAll('.more')[0]?.click()")
+    assert faults(browser) == []
+    assert len(rows(browser)) == {"language": 300, "dialect": 24, "country": 9}[tab]
+
+
+def test_browser_says_where_there_is_nothing_yet(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty.html").write_text(render(Board("Empty", "–", "nowhere", ())), encoding="utf-8")
+    show(browser, tmp_path / "empty.html", fragment="#tab=country")
+    assert faults(browser) == []
+    assert browser.find_element("css selector", ".nothing").text == "No results here yet."
+    assert not browser.find_element("id", "controls").is_displayed()
+
+
+def test_browser_draws_300_models_quickly(browser: Any, page: Path) -> None:
+    show(browser, page)
+    sort = """
+    const start = performance.now();
+    document.querySelector('thead th:nth-child(4) button').click();
+    document.body.offsetHeight;
+    return performance.now() - start;
+    """
+    times = sorted(browser.execute_script(sort) for _ in range(3))
+    assert times[0] < 1500
+    start = time.monotonic()
+    show(browser, page)
+    assert time.monotonic() - start < 10
+
+
+def test_browser_sorts_by_keyboard_and_says_so(browser: Any, page: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    show(browser, page)
+    assert [header.get_attribute("aria-sort") for header in browser.find_elements("css selector", "th[aria-sort]")] == ["descending"] * 2
+    best = [float(row[2]) for row in rows(browser) if not row[0].startswith("–n")]
+    assert best == sorted(best, reverse=True)
+    header = browser.find_elements("css selector", "thead th")[3]
+    assert "Inequality" in header.text
+    button = header.find_element("tag name", "button")
+    button.send_keys(Keys.ENTER)
+    assert header.get_attribute("aria-sort") == "ascending"
+    ranked = [row for row in rows(browser) if not row[0].startswith("–n")]
+    spread = [float(row[3]) for row in ranked]
+    assert spread == sorted(spread)
+    assert status(browser) == "312 models in 2 tables, sorted by Inequality, best first"
+    button.send_keys(Keys.SPACE)
+    assert header.get_attribute("aria-sort") == "descending"
+    assert address(browser)["sort"] == "spread"
+    assert address(browser)["order"] == "reverse"
+    # Incomplete models come last whichever way, each in its own part of the table.
+    last = rows(browser)[-sum(bool(entry.missing) for entry in sample_board().tables[0].entries) :]
+    assert all(row[0].startswith("–") for row in last)
+
+
+def test_browser_shows_ties_as_ranges_of_the_sorted_column(browser: Any, page: Path) -> None:
+    table = sample_board().tables[0]
+    show(browser, page, fragment="#sort=g:hi")
+    expected = dict(
+        zip(
+            [entry.model.split("/")[1] for entry in table.entries],
+            rank_ranges(
+                [None if entry.missing else (entry.cells["hi"].low or 0.0, entry.cells["hi"].high or 0.0) for entry in table.entries]
+            ),
+            strict=True,
+        )
+    )
+    for rank, model, *_ in rows(browser):
+        found = expected[model]
+        if found is None:
+            assert rank == "–not ranked"
+        elif found[0] == found[1]:
+            assert rank == str(found[0])
+        else:
+            assert rank == f"{found[0]}–{found[1]}{found[0]} to {found[1]}"
+    assert any("to" in row[0] for row in rows(browser))
+
+
+def test_browser_filters_and_searches_and_keeps_it_in_the_address(browser: Any, page: Path) -> None:
+    from selenium.webdriver.support.select import Select
+
+    show(browser, page)
+    browser.find_element("id", "search").send_keys("LAB-3 model-2")
+    wanted = [row[1] for row in rows(browser)]
+    assert wanted
+    assert all(model.startswith("model-2") for model in wanted)
+    assert status(browser).startswith(f"{len(wanted) + len(rows(browser, 1))} of 312 models")
+    browser.find_element("id", "reset").click()
+    assert status(browser).startswith("312 models")
+    Select(browser.find_element("id", "worst")).select_by_value("hi")
+    assert {row[4] for row in rows(browser)} == {"Hindi "}
+    browser.find_element("id", "complete").click()
+    assert not any(row[0].startswith("–n") for row in rows(browser))
+    Select(browser.find_element("id", "org")).select_by_value("lab-4")
+    found = address(browser)
+    assert (found["worst"], found["complete"], found["org"], "q" in found) == ("hi", "1", "lab-4", False)
+    kept = rows(browser)
+    kept_at = browser.execute_script("return location.hash")
+    show(browser, page, fragment=kept_at)
+    assert rows(browser) == kept
+    assert browser.find_element("id", "complete").is_selected()
+    browser.find_element("id", "search").send_keys("no such model")
+    assert "No model matches" in browser.find_element("css selector", ".nothing:not([hidden])").text
+
+
+def test_browser_takes_a_deep_link_whole_and_ignores_nonsense(browser: Any, page: Path) -> None:
+    show(browser, page, fragment="#tab=language&score=clip_score.clip_score@lingt2i_content&sort=model&order=reverse&q=lab-1")
+    models = [row[1] for row in rows(browser)]
+    assert models
+    assert len(browser.find_elements("css selector", "table.board")) == 1
+    assert status(browser).endswith("sorted by Model, Z to A")
+    browser.execute_script("location.hash = '#tab=dialect'")
+    assert "Largest shift" in status(browser)
+    show(browser, page, fragment="#tab=nowhere&score=__proto__&sort=constructor&org=%3Cimg%3E&worst=zz&q=%FF&order=1")
+    assert faults(browser) == []
+    assert address(browser)["tab"] == "language"
+
+
+def test_browser_keeps_unequal_signatures_apart(browser: Any, page: Path) -> None:
+    show(browser, page)
+    assert [len(rows(browser, table)) for table in (0, 1)] == [300, 12]
+    assert rows(browser, 1)[0][0].startswith("1")
+    assert "another signature" in browser.find_element("css selector", ".apart[role=note]").text
+
+
+def test_browser_opens_details_and_tabs_by_keyboard(browser: Any, page: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    show(browser, page)
+    browser.switch_to.active_element.send_keys(Keys.TAB)
+    assert browser.switch_to.active_element.text == "Skip to the table"
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.switch_to.active_element.get_attribute("id") == "panel"
+    button = browser.find_element(
+        "css selector", "button.more[aria-label='Details of lab-1/model-1 at 0000000000000000000000000000000000000001']"
+    )
+    button.send_keys(Keys.ENTER)
+    assert button.get_attribute("aria-expanded") == "true"
+    detail = browser.find_element("id", button.get_attribute("aria-controls"))
+    assert HOSTILE in detail.text
+    assert [item.text.split("\n")[0] for item in detail.find_elements("css selector", ".plot-list li")] == [
+        group.name for group in LANGUAGES
+    ]
+    link = detail.find_element("link text", "run record")
+    assert link.get_attribute("href") == "https://huggingface.co/datasets/lab-1/run-1"
+    assert "noopener" in link.get_attribute("rel")
+    assert browser.title == "T2I Parity leaderboard"
+    missing = entry_of("model-7")
+    assert missing.missing
+    tab = browser.find_element("id", "tab-language")
+    tab.send_keys(Keys.ARROW_RIGHT)
+    assert browser.switch_to.active_element.get_attribute("id") == "tab-dialect"
+    assert address(browser)["tab"] == "dialect"
+    browser.switch_to.active_element.send_keys(Keys.END)
+    assert browser.switch_to.active_element.get_attribute("id") == "tab-country"
+    outline = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_browser_table_is_one_to_assistive_technology(browser: Any, page: Path) -> None:
+    show(browser, page)
+    counts = browser.execute_script(
+        """
+        const t = document.querySelector('table.board');
+        const width = Array.from(t.tHead.rows[0].cells).length;
+        const rows = Array.from(t.querySelectorAll('tr.entry'));
+        const named = e => e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length;
+        return [t.caption.textContent, t.tHead.querySelectorAll('th:not([scope=col])').length,
+                rows.every(r => r.cells.length === width && r.querySelectorAll('th[scope=row]').length === 1),
+                Array.from(document.querySelectorAll('button, select, input')).every(named),
+                document.getElementById('status').getAttribute('aria-live')];
+        """
+    )
+    assert counts == ["Text rendering: precision on lingt2i_text, sorted by Overall, best first", 0, True, True, "polite"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("tab", ["language", "dialect"])
+def test_browser_contrast(browser: Any, page: Path, tab: str, scheme: str) -> None:
+    show(browser, page, fragment=f"#tab={tab}", scheme=scheme)
+    background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(18, 21, 24)") == (scheme == "dark")
+    browser.execute_script("document.querySelectorAll('tr.entry .more')[0].click()")
+    measured, low = low_contrast(browser)
+    assert measured > 300
+    assert low == []
+
+
+def test_browser_moves_nothing_for_those_who_asked_for_that(browser: Any, page: Path) -> None:
+    show(browser, page)
+    read = "return getComputedStyle(document.querySelector('.quiet')).transitionDuration"
+    assert browser.execute_script(read) != "0s"
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+    assert browser.execute_script(read) == "0s"

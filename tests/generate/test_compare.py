@@ -1,0 +1,358 @@
+"""Runs compared row by row: against scipy and by hand, on runs made here, and by the command on a real audit."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.stats
+from browser import chromium, faults, low_contrast, show
+from commands import command, error_of
+from statsmodels.stats.multitest import multipletests
+
+from cards.compare import Comparison, Comparisons, Line
+from dataset_builder.errors import InputError
+from generate.compare import ROW_SCORES, CompareSettings, compare, sign_flip_p
+from generate.entries import ScoreSettings
+from generate.run import Run, image_features
+from generate.score import MEASURES, score
+
+LANGUAGES = ("en", "hi", "ar")
+MEANINGS = 12
+QUICK = CompareSettings(n_resamples=200, n_permutations=999)
+SCORING = ScoreSettings(tokenizer="tekken", n_resamples=50)
+Values = dict[str, list[Any]]
+
+
+def a_run(folder: Path, *, rows: Sequence[dict[str, Any]] | None = None, **observed: Callable[[random.Random], Any]) -> Run:
+    """A scored run without pictures: 12 meanings in three languages, and a judge for each keyword, seeing what its function draws."""
+    run = Run(str(folder), {"kind": "generation", "identity": {"model": {"model": folder.name}}, "packages": {}, "judges": {}})
+    run.write_record()
+    schema = image_features().arrow_schema
+    made = rows if rows is not None else plain_rows()
+    run.images().replace(pa.Table.from_pylist([{**dict.fromkeys(schema.names), **row} for row in made], schema=schema))
+    for name, draw in observed.items():
+        judge, _, column = name.partition("__")
+        seen = [draw(random.Random(f"{folder.name} {row['prompt_id']}")) for row in made]
+        signature = f"{judge}|model:tiny|pretrained:none|v:1"
+        run.record["judges"][judge] = signature
+        run.observations(judge).replace(
+            pa.table(
+                {
+                    "image_id": [row["image_id"] for row in made],
+                    "judge": [signature] * len(made),
+                    column: seen,
+                    "status": ["ok"] * len(made),
+                    "reason": pa.nulls(len(made), pa.string()),
+                }
+            )
+        )
+    run.write_record()
+    score(run, SCORING)
+    return Run.open(str(folder))
+
+
+def plain_rows(meanings: range = range(MEANINGS), prefix: str = "") -> list[dict[str, Any]]:
+    return [
+        {
+            "image_id": f"{prefix}{meaning}-{language}", "prompt_id": f"{prefix}{meaning}-{language}", "pair_id": f"{meaning}",
+            "prompt": "a prompt", "language": language, "subset": "lingt2i_content", "dimension": "IQ-R", "status": "ok",
+            "text_sha256": f"{prefix}{meaning}{language}", "seed_index": 0, "render_text": f"TEXT {meaning}",
+        }
+        for meaning in meanings
+        for language in LANGUAGES
+    ]  # fmt: skip
+
+
+def cosine(low: float, high: float) -> Callable[[random.Random], float]:
+    return lambda rng: round(rng.uniform(low, high), 3)
+
+
+def lines(comparison: Comparison) -> dict[str, Line]:
+    return {line.group: line for line in [*comparison.lines, *comparison.summary]}
+
+
+def only(found: Comparisons, metric: str) -> Comparison:
+    (comparison,) = [each for each in found.comparisons if each.metric == metric]
+    return comparison
+
+
+def values(run: Run, column: str) -> dict[str, float]:
+    return {row["prompt_id"]: row[column] for row in run.scored().read().to_pylist()}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    folder = tmp_path_factory.mktemp("two")
+    return a_run(folder / "first", clip__similarity=cosine(0.2, 0.6)), a_run(folder / "second", clip__similarity=cosine(0.3, 0.7))
+
+
+# The numbers
+
+
+def test_a_run_against_itself_differs_in_nothing(tmp_path: Path) -> None:
+    run = a_run(
+        tmp_path / "run",
+        clip__similarity=cosine(0.2, 0.6),
+        reader__text=lambda rng: rng.choice(["TEXT 1", "TEXT 2", "x"]),
+        guard__probabilities=lambda rng: [rng.random(), rng.random()],
+    )
+    found = compare([run, run], QUICK)
+    assert [name for name, _ in found.runs] == ["run (1)", "run (2)"]
+    assert {comparison.metric for comparison in found.comparisons} == {
+        "clip_score.clip_score", "text_rendering_precision.precision", "text_rendering_precision.ned_char",
+        "text_rendering_precision.ned_token", "text_rendering_precision.sentence_accuracy", "toxicity_rejection.rejection_rate",
+    }  # fmt: skip
+    for comparison in found.comparisons:
+        for line in [*comparison.lines, *comparison.summary]:
+            assert (line.difference, line.low, line.high) == (0.0, 0.0, 0.0)
+            assert line.first == line.second
+            if line.test is not None:
+                assert line.p == 1.0
+            assert line.p_holm in (1.0, None)
+
+
+def test_differences_intervals_and_tests_are_those_of_other_implementations(two: tuple[Run, Run]) -> None:
+    comparison = only(compare(two, CompareSettings(n_permutations=9999)), "clip_score.clip_score")
+    first, second = (values(run, "clip_clip_score") for run in two)
+    found = lines(comparison)
+    for language in LANGUAGES:
+        ids = [f"{meaning}-{language}" for meaning in range(MEANINGS)]
+        differences = np.array([second[name] - first[name] for name in ids])
+        line = found[f"language:{language}"]
+        assert line.first == pytest.approx(np.mean([first[name] for name in ids]))
+        assert line.difference == pytest.approx(differences.mean())
+        exact = scipy.stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+        assert line.p == pytest.approx(exact.pvalue)
+        assert line.test == "permutation"
+        interval = scipy.stats.bootstrap((differences,), np.mean, method="percentile", n_resamples=2000, rng=1).confidence_interval
+        assert line.low == pytest.approx(interval.low, abs=0.02)
+        assert line.high == pytest.approx(interval.high, abs=0.02)
+        assert (line.n, line.pairs) == (MEANINGS, MEANINGS)
+    of_meaning = [sum(second[f"{m}-{code}"] - first[f"{m}-{code}"] for code in LANGUAGES) for m in range(MEANINGS)]
+    exact = scipy.stats.permutation_test((of_meaning,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    assert found["all"].p == pytest.approx(exact.pvalue)
+    assert found["all"].p_holm is None
+    assert (found["all"].n, found["all"].pairs) == (MEANINGS * len(LANGUAGES), MEANINGS)
+    family = [line.p for line in comparison.lines]
+    assert [line.p_holm for line in comparison.lines] == pytest.approx(multipletests(family, method="holm")[1].tolist())
+
+
+def test_inequality_is_the_difference_of_spreads_and_of_worst_languages(two: tuple[Run, Run]) -> None:
+    found = lines(only(compare(two, QUICK), "clip_score.clip_score"))
+    means = [[found[f"language:{code}"].first for code in LANGUAGES], [found[f"language:{code}"].second for code in LANGUAGES]]
+    assert found["std"].difference == pytest.approx(np.std(means[1]) - np.std(means[0]))
+    assert found["worst"].difference == pytest.approx(min(means[1]) - min(means[0]))
+    assert found["std"].low < found["std"].difference < found["std"].high
+    assert found["std"].p is None
+
+
+@pytest.mark.parametrize("n", [3, 12, 13, 200])
+def test_sign_flips_are_those_of_scipy(n: int) -> None:
+    differences = np.random.default_rng(n).normal(0.15, 1, n)
+    theirs = scipy.stats.permutation_test(
+        (differences,), lambda x, axis: x.sum(axis=axis), permutation_type="samples", n_resamples=9999, vectorized=True, rng=3
+    ).pvalue
+    assert sign_flip_p(differences) == pytest.approx(theirs, abs=1e-12 if 2**n <= 9999 else 0.015)
+    assert sign_flip_p(differences, seed=1) == sign_flip_p(differences, seed=1)
+
+
+def test_sign_flips_of_differences_that_tie() -> None:
+    # 0.1 + 0.2 − 0.3 is not 0 in floating point; the observed sum must still count as one of the largest.
+    assert sign_flip_p(np.array([0.1, 0.2, 0.3])) == 0.25
+    assert sign_flip_p(np.array([0.1, 0.2, -0.3])) == 1.0
+    assert sign_flip_p(np.full(50, 0.1)) == 1 / 10_000
+
+
+def test_zero_and_one_take_mcnemar_where_a_meaning_has_one_row(tmp_path: Path) -> None:
+    first = a_run(tmp_path / "first", guard__probabilities=lambda rng: [0.9 if rng.random() < 0.8 else 0.1])
+    second = a_run(tmp_path / "second", guard__probabilities=lambda rng: [0.1, 0.2])
+    comparison = only(compare([first, second], QUICK), "toxicity_rejection.rejection_rate")
+    heads = values(first, "guard_probabilities")
+    for line in comparison.lines:
+        toxic = sum(max(heads[f"{meaning}-{line.group.partition(':')[2]}"]) > 0.5 for meaning in range(MEANINGS))
+        assert line.test == "mcnemar"
+        assert line.difference == pytest.approx(toxic / MEANINGS)
+        assert line.p == pytest.approx(scipy.stats.binomtest(0, toxic).pvalue)
+    assert lines(comparison)["all"].test == "permutation"
+
+
+# Which rows
+
+
+def test_missing_rows_are_counted_and_in_no_mean(tmp_path: Path) -> None:
+    first = a_run(tmp_path / "first", rows=plain_rows(range(0, 10)), clip__similarity=lambda rng: 0.25)
+    gone = {"2-en", "3-en", "4-hi"}
+    rows = plain_rows(range(2, 12))
+    random.Random(0).shuffle(rows)
+    kept = iter(row["prompt_id"] for row in rows)
+    second = a_run(tmp_path / "second", rows=rows, clip__similarity=lambda rng: None if next(kept) in gone else 0.75)
+    comparison = only(compare([first, second], QUICK), "clip_score.clip_score")
+    assert (comparison.only_first, comparison.only_second) == (6, 6)
+    found = lines(comparison)
+    assert [(found[f"language:{code}"].n, found[f"language:{code}"].missing_second) for code in LANGUAGES] == [(6, 2), (7, 1), (8, 0)]
+    assert (found["all"].n, found["all"].missing_first, found["all"].missing_second) == (21, 0, 3)
+    assert found["all"].difference == 0.5
+    turned = lines(only(compare([second, first], QUICK), "clip_score.clip_score"))
+    assert turned["all"].difference == -0.5
+    assert turned["all"].missing_first == 3
+
+
+def test_a_group_without_a_score_has_none(tmp_path: Path) -> None:
+    first = a_run(tmp_path / "first", clip__similarity=lambda rng: 0.25)
+    rows = plain_rows()
+    languages = iter(row["language"] for row in rows)
+    second = a_run(tmp_path / "second", rows=rows, clip__similarity=lambda rng: None if next(languages) == "hi" else 0.5)
+    line = lines(only(compare([first, second], QUICK), "clip_score.clip_score"))["language:hi"]
+    assert (line.first, line.second, line.difference, line.p, line.p_holm, line.n, line.missing_second) == (None,) * 5 + (0, MEANINGS)
+
+
+def test_meanings_can_be_compared_where_the_words_differ(tmp_path: Path) -> None:
+    first = a_run(tmp_path / "first", clip__similarity=lambda rng: 0.25)
+    second = a_run(tmp_path / "second", rows=plain_rows(prefix="typo-"), clip__similarity=lambda rng: 0.5)
+    with pytest.raises(InputError, match=r"no row in common.*--on pair"):
+        compare([first, second], QUICK)
+    found = compare([first, second], CompareSettings(on="pair", n_resamples=0))
+    assert lines(only(found, "clip_score.clip_score"))["all"].difference == 0.25
+    assert lines(only(found, "clip_score.clip_score"))["all"].low is None
+    twice = a_run(tmp_path / "twice", rows=plain_rows() + plain_rows(prefix="typo-"), clip__similarity=lambda rng: 0.5)
+    with pytest.raises(InputError, match="two rows with the same pair_id"):
+        compare([twice, first], CompareSettings(on="pair"))
+    with pytest.raises(InputError, match="have no row in common"):
+        compare([first, a_run(tmp_path / "far", rows=plain_rows(range(50, 60)), clip__similarity=lambda rng: 0.5)], QUICK)
+
+
+def test_too_few_meanings_are_said_to_be(tmp_path: Path) -> None:
+    first = a_run(tmp_path / "first", rows=plain_rows(range(4)), clip__similarity=lambda rng: 0.25)
+    second = a_run(tmp_path / "second", rows=plain_rows(range(4)), clip__similarity=lambda rng: 0.5)
+    found = compare([first, second], QUICK)
+    assert any("at most 4 meanings in each of 3 groups, no Holm p can be below 0.38" in note for note in found.notes)
+    assert [line.p_holm for line in found.comparisons[0].lines] == pytest.approx([0.375] * 3)
+
+
+# What is refused
+
+
+def test_unequal_signatures_are_refused_by_the_key(tmp_path: Path, two: tuple[Run, Run]) -> None:
+    other = a_run(tmp_path / "other", clip__similarity=cosine(0, 1))
+    changed = [{**entry, "signature": entry["signature"].replace("pretrained:none", "pretrained:big")} for entry in other.scores()]
+    other.write_scores(changed)
+    with pytest.raises(InputError, match=r"clip_score\.clip_score: .* differ in pretrained: 'none' and 'big'"):
+        compare([two[0], other], QUICK)
+
+
+def test_what_cannot_be_compared_is_refused_or_noted(tmp_path: Path, two: tuple[Run, Run]) -> None:
+    with pytest.raises(InputError, match="one run only"):
+        compare(two[:1], QUICK)
+    with pytest.raises(InputError, match="confidence_level"):
+        compare(two, CompareSettings(confidence_level=1.5))
+    both = a_run(tmp_path / "both", clip__similarity=cosine(0, 1), reader__text=lambda rng: "x")
+    found = compare([two[0], both], QUICK)
+    assert [comparison.metric for comparison in found.comparisons] == ["clip_score.clip_score"]
+    assert "text_rendering_precision.precision on lingt2i_content by reader is in both only, and not compared" in found.notes
+    people = a_run(tmp_path / "people", people__people=lambda rng: [{"race": "White", "gender": "Male", "age": "Young"}])
+    with pytest.raises(InputError, match="share no score that single rows have"):
+        compare([people, people], QUICK)
+    rows = [{**row, "text_sha256": "other"} for row in plain_rows()]
+    with pytest.raises(InputError, match="different texts under the same prompt_id"):
+        compare([two[0], a_run(tmp_path / "texts", rows=rows, clip__similarity=cosine(0, 1))], QUICK)
+    bare = Run(str(tmp_path / "bare"), two[0].record)
+    bare.write_record()
+    with pytest.raises(InputError, match="is not scored; score it first"):
+        compare([two[0], bare], QUICK)
+
+
+def test_every_row_score_is_one_that_scoring_writes() -> None:
+    for row_score in ROW_SCORES:
+        (measure,) = [measure for measure in MEASURES if measure.metric == row_score.metric]
+        assert row_score.key in measure.keys
+
+
+# The command
+
+
+def test_command_writes_tables_json_and_a_page(tmp_path: Path, two: tuple[Run, Run]) -> None:
+    third = a_run(tmp_path / "<b>third", clip__similarity=cosine(0.1, 0.3))
+    runs = [two[0].url, two[1].url, third.url]
+    done = command("compare", *runs, "--json", tmp_path / "c.json", "--out", tmp_path / "c.html", "--resamples", 100, "--all-pairs")
+    assert done.stdout.count("clip_score.clip_score on lingt2i_content") == 3
+    assert "▼ worse" in done.stdout
+    told = json.loads((tmp_path / "c.json").read_text())
+    assert [(each["first"], each["second"]) for each in told["comparisons"]] == [
+        ("first", "second"), ("first", "<b>third"), ("second", "<b>third"),
+    ]  # fmt: skip
+    html = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "<b>third" not in html
+    assert str(tmp_path) not in html
+    again = command("compare", *runs, "--json", tmp_path / "d.json", "--resamples", 100, "--all-pairs")
+    assert (tmp_path / "d.json").read_bytes() == (tmp_path / "c.json").read_bytes()
+    assert again.returncode == 0
+    assert len(json.loads((tmp_path / "d.json").read_text())["comparisons"]) == 3
+    assert "expected prompt or pair" in error_of("compare", *runs, "--on", "image")
+    assert "is not a run" in error_of("compare", *runs, tmp_path / "nowhere")
+
+
+def test_command_compares_audits_by_their_shifts(prompts: Path, tmp_path: Path, two: tuple[Run, Run]) -> None:
+    runs = []
+    for threshold in (0.5, 0.2):
+        run = tmp_path / f"at-{threshold}"
+        asked = ["--filter", "profanity-check", "--set", f"threshold={threshold}", "--prompts", prompts, "--config", "dialect"]
+        command("audit-filter", *asked, "--out", run)
+        command("score", run, "--resamples", 50)
+        runs.append(run)
+    command("compare", *runs, "--json", tmp_path / "c.json", "--resamples", 200, "--permutations", 999)
+    told = json.loads((tmp_path / "c.json").read_text())
+    assert [each["metric"] for each in told["comparisons"]] == ["dialect_penalty.delta_tpr_pp", "dialect_penalty.delta_fpr_pp"]
+    recorded = []
+    for run in runs:
+        scores = json.loads((run / "scores.json").read_text())
+        recorded.append({(score["metric"], score["group"]): score["value"] for score in scores})
+    for comparison in told["comparisons"]:
+        assert comparison["kind"] == "shift"
+        assert comparison["signature"] != comparison["other_signature"]
+        assert len(comparison["lines"]) == 5
+        for line in comparison["lines"]:
+            first, second = (each[comparison["metric"], line["group"]] for each in recorded)
+            assert line["first"] == pytest.approx(first)
+            assert line["second"] == pytest.approx(second)
+            assert line["difference"] == pytest.approx(second - first)
+            assert line["low"] <= line["difference"] <= line["high"]
+            assert 0 < line["p"] <= line["p_holm"] <= 1
+    assert "runs of different kinds" in error_of("compare", runs[0], two[0].url)
+
+
+# The page
+
+
+@pytest.fixture(scope="module")
+def page(two: tuple[Run, Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("page") / "compare.html"
+    command("compare", two[0].url, two[1].url, "--resamples", 200, "--out", file)
+    return file
+
+
+def test_browser_shows_the_page_wide_narrow_light_and_dark(page: Path) -> None:
+    with chromium() as browser:
+        for width in (390, 1280):
+            for scheme in ("light", "dark"):
+                show(browser, page, width=width, scheme=scheme)
+                assert faults(browser) == []
+                measured, low = low_contrast(browser)
+                assert measured > 60
+                assert low == []
+        places = browser.execute_script(
+            "return Array.from(document.querySelectorAll('.bar'), b => "
+            "['.zero', '.at'].map(s => b.querySelector(s).getBoundingClientRect()).map(r => r.left + r.width / 2))"
+        )
+        differences = browser.execute_script(
+            "return Array.from(document.querySelectorAll('.measure .value'), e => e.textContent.replace('−', '-'))"
+        )
+        assert len(places) == len(differences) == len(LANGUAGES) + 3
+        for (zero, at), told in zip(places, differences, strict=True):
+            assert (at > zero - 1) if float(told) >= 0 else (at < zero + 1)

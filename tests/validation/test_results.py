@@ -1,0 +1,389 @@
+"""Result records: written from a real run, read back, superseded, tampered with, and built into a board."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import command, error_of
+from loopback_hub import LoopbackHub, run_client
+
+from dataset_builder.errors import InputError
+from validation.board import gather
+from validation.results import (
+    MAX_BYTES,
+    Cell,
+    ResultFile,
+    ResultRecord,
+    Results,
+    Sample,
+    ScoredModel,
+    Submitter,
+    faults_of_addition,
+    new_record,
+    parse,
+    path_of,
+    read_results,
+    standing,
+)
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)
+SIGNATURE = "text_rendering_precision|tok:tekken|reader:tesseract,v=5|v:1.0"
+OTHER = "text_rendering_precision|tok:mt5|reader:tesseract,v=5|v:1.0"
+PROMPTS = {"repository": "prompts", "config": "lingt2i_text", "split": "test", "content_sha256": "ab" * 32}
+
+
+def entry(
+    group: str, value: float | None, signature: str = SIGNATURE, metric: str = "text_rendering_precision.precision"
+) -> dict[str, Any]:
+    interval = (None, None) if value is None else (max(0.0, value - 0.05), min(1.0, value + 0.05))
+    return {
+        "metric": metric, "subset": "lingt2i_text", "group": group, "value": value, "n": 0 if value is None else 6, "n_missing": 0,
+        "ci_low": interval[0], "ci_high": interval[1], "signature": signature, "higher_is_better": True, "unit": "fraction",
+    }  # fmt: skip
+
+
+def record(
+    model: str = "lab/model",
+    value: float = 0.5,
+    *,
+    signature: str = SIGNATURE,
+    minutes: int = 0,
+    cells: Mapping[str, tuple[int, int]] | None = None,
+    prompts: Mapping[str, Any] = PROMPTS,
+    **more: Any,
+) -> ResultRecord:
+    cells = {"language:en": (6, 6), "language:hi": (6, 6)} if cells is None else cells
+    inner = signature.replace("|", ",").replace(":", "=")
+    gap = f"cross_lingual_gap|mean:languages|of:{inner}|v:1.0"
+    scores = [
+        entry("all", value, signature),
+        *(entry(group, value + 0.1 * place, signature) for place, group in enumerate(cells)),
+        {**entry("all", 0.05, gap, "cross_lingual_gap.std"), "higher_is_better": False},
+    ]
+    return new_record(
+        {"kind": "generation", "identity": {"model": {"model": model}, "prompts": prompts}, "started": "2026-11-30T10:00:00+00:00"},
+        scores,
+        **{
+            "model": ScoredModel(id=model, revision="1.0"),
+            "subset": "lingt2i_text",
+            "cells": [Cell(group=group, expected=expected, observed=observed) for group, (expected, observed) in cells.items()],
+            "submitter": Submitter(user="me"),
+            "submitted": NOW + timedelta(minutes=minutes),
+            **more,
+        },
+    )
+
+
+def results(*records: ResultRecord) -> Results:
+    """Records added one after the other."""
+    found = Results(())
+    for added in records:
+        found = Results((*found.files, ResultFile(found.path_for(added), added)))
+    return found
+
+
+def write(folder: Path, *records: ResultRecord) -> Path:
+    for file in results(*records).files:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.record.as_json(), encoding="utf-8")
+    return folder
+
+
+# One record
+
+
+def test_a_record_comes_back_as_it_was() -> None:
+    made = record(repository="lab/run", samples=[Sample(path="samples/a.png", group="language:hi", caption="नमस्ते")])
+    again = parse(made.as_json().encode("utf-8"), "x.json")
+    assert again == made
+    assert again.id == made.id
+    assert again.as_json() == made.as_json()
+    assert path_of(made) == "results/lab__model/1.0/lingt2i_text.json"
+    assert path_of(made, first=False) == f"results/lab__model/1.0/lingt2i_text.{made.id}.json"
+    assert record(value=0.51).id != made.id
+
+
+def test_digest_of_the_run_is_that_of_its_record() -> None:
+    from generate.run import fingerprint
+
+    assert record().run.digest == fingerprint({"model": {"model": "lab/model"}, "prompts": PROMPTS})
+
+
+def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def act(content: dict[str, Any]) -> None:
+        *parts, last = (int(part) if part.isdigit() else part for part in path.split("."))
+        place: Any = content
+        for part in parts:
+            place = place[part]
+        place[last] = value
+
+    return act
+
+
+TAMPERED = {
+    "path in the model": change("model.id", "../../etc/passwd"),
+    "no organisation": change("model.id", "model"),
+    "folder separator in the organisation": change("model.id", "a__b/model"),
+    "HTML in an id": change("model.id", "lab/<b>"),
+    "two dots in the revision": change("model.revision", "1..0"),
+    "path in the revision": change("model.revision", "a/b"),
+    "absolute revision": change("model.revision", "/1"),
+    "hidden revision": change("model.revision", ".git"),
+    "path in the subset": change("subset", "../lingt2i_text"),
+    "line break after the subset": change("subset", "lingt2i_text\n"),
+    "other subset in a score": change("scores.1.subset", "other"),
+    "repeated score": change("scores.1.group", "all"),
+    "undeclared language": change("scores.1.group", "language:xx"),
+    "text for a number": change("scores.0.value", "0.5"),
+    "flag for a count": change("scores.0.n", True),
+    "number too large": change("scores.0.value", 1e9),
+    "negative count": change("scores.0.n_missing", -1),
+    "interval turned round": change("scores.0.ci_low", 0.99),
+    "half an interval": change("scores.0.ci_low", None),
+    "value on no rows": change("scores.0.n", 0),
+    "no signature": change("scores.0.signature", "0.9"),
+    "unknown unit": change("scores.0.unit", "5 stars"),
+    "no p-value": lambda content: content["scores"][0].update(unit="p", value=1.5, ci_low=None, ci_high=None),
+    "line break in a group": change("scores.0.group", "all\n"),
+    "HTML for a language": change("cells.0.group", "language:<b>"),
+    "repeated cell": change("cells.1.group", "language:en"),
+    "cell of nothing": change("cells.0.expected", 0),
+    "more observed than expected": change("cells.0.observed", 7),
+    "no cells": change("cells", []),
+    "no scores": change("scores", []),
+    "unknown key": change("winner", True),
+    "other version": change("schema_version", 2),
+    "flag for a version": change("schema_version", True),
+    "short digest": change("run.digest", "ab"),
+    "time without a zone": change("submitted", "2026-11-30T12:00:00"),
+    "submitted before it ran": change("submitted", "2020-01-01T00:00:00Z"),
+    "path in a sample": lambda content: content.update(samples=[{"path": "../x.png", "group": "all"}]),
+    "address for a sample": lambda content: content.update(samples=[{"path": "https://x/y", "group": "all"}]),
+    "samples of no run": lambda content: content.update(samples=[{"path": "x.png", "group": "all"}]),
+    "address for a repository": change("run.repository", "https://x.example/y"),
+    "name of half a page": change("model.name", "x" * 101),
+    "supersedes a path": change("supersedes", "../x"),
+}
+
+
+@pytest.mark.parametrize("fault", TAMPERED)
+def test_a_tampered_record_is_refused_by_the_file_and_field(fault: str) -> None:
+    content = json.loads(record().as_json())
+    TAMPERED[fault](content)
+    with pytest.raises(InputError, match=r"^results/x\.json: ") as refused:
+        parse(json.dumps(content).encode("utf-8"), "results/x.json")
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 600
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b'{"schema_version": 1', b'{"schema_version": NaN}', b'{"a": 1, "a": 1}',
+        b'{"schema_version": 1, "model": {"id": "a/b", "id": "c/d"}}', b'{"schema_version": ' + b"9" * 5000 + b"}", b"[" * 200_000,
+        b'{"schema_version": 1, "subset": "\\ud800"}', b" " * (MAX_BYTES + 1),
+    ],
+)  # fmt: skip
+def test_what_is_no_record_is_refused(content: bytes) -> None:
+    with pytest.raises(InputError, match=r"^x\.json"):
+        parse(content, "x.json")
+
+
+def test_names_may_hold_anything_and_a_key_that_comes_twice_is_refused() -> None:
+    name = "<script>alert(1)</script> --- \u202e नमस्ते"
+    content = json.loads(record().as_json())
+    content["model"]["name"] = content["submitter"]["name"] = name
+    assert parse(json.dumps(content).encode(), "x").model.name == name
+    text = record().as_json()
+    with pytest.raises(InputError, match="the key 'subset' comes twice"):
+        parse(text.replace(' "subset"', ' "subset": "geo",\n "subset"', 1).encode(), "x")
+
+
+# A repository of records
+
+
+def test_a_later_record_supersedes_and_overwrites_nothing(tmp_path: Path) -> None:
+    first = record()
+    second = record(value=0.6, minutes=1, supersedes=first.id)
+    other = record(value=0.7, minutes=2, signature=OTHER)
+    found = read_results(str(write(tmp_path, first, second, other)))
+    assert len({file.path for file in found.files}) == 3
+    assert not found.refused
+    stands = {file.record.id: signatures for file, signatures in standing(found)}
+    assert set(stands) == {second.id, other.id}
+    assert stands[other.id] == other.signatures
+    # Whatever the order of the files.
+    turned = Results(tuple(reversed(found.files)))
+    assert {file.record.id: signatures for file, signatures in standing(turned)} == stands
+
+
+def test_of_records_of_one_moment_the_superseding_one_stands() -> None:
+    orders = set()
+    for value in range(10):
+        first = record(value=0.4 + value / 100)
+        second = record(value=0.6 + value / 100, supersedes=first.id)
+        orders.add(first.id < second.id)
+        assert [file.record.id for file, _ in standing(results(first, second))] == [second.id]
+    assert orders == {True, False}
+
+
+def test_files_that_are_elsewhere_or_no_record_are_named(tmp_path: Path) -> None:
+    write(tmp_path, record(), record("lab/other"))
+    moved = tmp_path / "results" / "lab__model" / "2.0"
+    moved.mkdir()
+    (moved / "lingt2i_text.json").write_text(record().as_json())
+    edited = tmp_path / "results" / "lab__other" / "1.0" / f"lingt2i_text.{'0' * 16}.json"
+    edited.write_text(record("lab/other", 0.9).as_json())
+    (tmp_path / "results" / "big.json").write_bytes(b" " * (MAX_BYTES + 1))
+    (tmp_path / "results" / "notes.md").write_text("not read")
+    found = read_results(str(tmp_path))
+    assert len(found.files) == 2
+    reasons = dict(found.refused)
+    assert set(reasons) == {
+        "results/big.json",
+        "results/lab__model/2.0/lingt2i_text.json",
+        f"results/lab__other/1.0/lingt2i_text.{'0' * 16}.json",
+    }
+    assert "belongs at results/lab__model/1.0/lingt2i_text.json" in reasons["results/lab__model/2.0/lingt2i_text.json"]
+
+
+def test_an_addition_is_checked() -> None:
+    first = record()
+    there = results(first)
+    good = record(value=0.6, minutes=1, supersedes=first.id)
+    later = NOW + timedelta(hours=1)
+
+    def faults(added: ResultRecord, path: str | None = None, now: datetime = later) -> str:
+        return " / ".join(faults_of_addition(there, path or there.path_for(added), added, now))
+
+    assert faults(good) == ""
+    assert faults_of_addition(Results(()), path_of(first), first, NOW) == []
+    assert faults(record(value=0.7, minutes=3, signature=OTHER)) == ""
+    assert "is there already" in faults(first)
+    assert "never overwritten" in faults(good, path_of(first))
+    assert f"expected {first.id}" in faults(record(value=0.6, minutes=1))
+    assert "is no record of this" in faults(record(value=0.7, signature=OTHER, supersedes=first.id))
+    assert "a moment after" in faults(record(value=0.6, minutes=-1, supersedes=first.id))
+    assert "not yet" in faults(good, now=NOW - timedelta(days=1))
+    assert "does not tell the two apart" in faults(record("Lab/Model"))
+
+
+# The board of records
+
+
+def test_the_board_ranks_only_what_may_be_ranked_together() -> None:
+    other_prompts = {**PROMPTS, "content_sha256": "cd" * 32}
+    board = gather(
+        results(record(), record("lab/b", 0.7), record("lab/c", signature=OTHER), record("lab/d", prompts=other_prompts)),
+        title="t",
+        source="s",
+    )
+    assert sorted((len(table.entries), table.signature, table.prompts) for table in board.tables) == [
+        (1, OTHER, "prompts abababababab"),
+        (1, SIGNATURE, "prompts cdcdcdcdcdcd"),
+        (2, SIGNATURE, "prompts abababababab"),
+    ]
+    first = board.tables[0]
+    assert (first.axis, first.title) == ("language", "Text rendering: precision")
+    assert [group.name for group in first.groups] == ["English", "Hindi"]
+    entry = first.entries[1]
+    assert (entry.model, entry.overall.value, entry.spread.value, entry.spread.low) == ("lab/b", 0.7, 0.05, 0.0)
+    assert first.spread_signature.startswith("cross_lingual_gap")
+    assert not entry.missing
+
+
+def test_a_record_without_a_language_or_with_fewer_rows_is_incomplete_beside_a_whole_one() -> None:
+    languages = {"language:en": (6, 6), "language:hi": (6, 6)}
+    board = gather(
+        results(
+            record(cells=languages),
+            record("lab/without", cells={"language:en": (6, 6)}),
+            record("lab/failed", cells={"language:en": (6, 6), "language:hi": (6, 5)}),
+            record("lab/fewer", cells={"language:en": (6, 6), "language:hi": (3, 3)}),
+        ),
+        title="t",
+        source="s",
+    )
+    assert {entry.model: list(entry.missing) for entry in board.tables[0].entries} == {
+        "lab/model": [],
+        "lab/without": ["Hindi: 0 of 6 rows"],
+        "lab/fewer": ["Hindi: 3 of 6 rows"],
+        "lab/failed": ["Hindi: 5 of 6 rows"],
+    }
+
+
+def test_a_score_that_is_left_out_makes_its_table_incomplete() -> None:
+    content = json.loads(record().as_json())
+    content["scores"] = [score for score in content["scores"] if score["group"] != "language:hi"]
+    board = gather(results(parse(json.dumps(content).encode(), "x")), title="t", source="s")
+    assert [list(entry.missing) for entry in board.tables[0].entries] == [["Hindi: no score"]]
+
+
+@pytest.fixture(scope="module")
+def audit(prompts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("audit") / "run"
+    command("audit-filter", "--filter", "profanity-check", "--prompts", prompts, "--config", "dialect", "--out", run)
+    command("score", run, "--resamples", 100)
+    return run
+
+
+def test_command_builds_a_board_from_a_real_audit(audit: Path, tmp_path: Path) -> None:
+    scores = json.loads((audit / "scores.json").read_text())
+    shifts = [score for score in scores if score["metric"] == "dialect_penalty.delta_tpr_pp" and "," not in score["group"]]
+    groups = [score["group"] for score in shifts]
+    made = new_record(
+        json.loads((audit / "run.json").read_text()),
+        scores,
+        model=ScoredModel(id="lab/profanity-check", revision="1.9.1", name='<img src=x onerror="alert(1)">'),
+        subset="dialect",
+        cells=[Cell(group=group, expected=180, observed=180) for group in groups],
+        submitter=Submitter(user="me"),
+        submitted=datetime.now(timezone.utc),
+        repository="lab/audit",
+    )
+    done = command("board", write(tmp_path / "board-results", made), "--out", tmp_path / "space")
+    assert "1 models in 2 tables from 1 records" in done.stdout
+    html = (tmp_path / "space" / "index.html").read_text(encoding="utf-8")
+    assert "<img" not in html
+    assert str(tmp_path) not in html
+    data = json.loads(re.findall(r'id="data">(.*?)</script>', html)[0])
+    assert [(table["axis"], table["shift"], table["title"]) for table in data["tables"]] == [
+        ("dialect", True, "Filter: shift of detection"),
+        ("dialect", True, "Filter: shift of false alarms"),
+    ]
+    largest = max(shifts, key=lambda score: abs(score["value"]))
+    row = data["tables"][0]["rows"][0]
+    assert row["overall"][0] == pytest.approx(abs(largest["value"]), abs=1e-4)
+    assert ["run record", "https://huggingface.co/datasets/lab/audit/blob/main/run.json"] in row["links"]
+
+
+def test_command_refuses_what_is_no_record_unless_told_to_leave_it_out(tmp_path: Path) -> None:
+    write(tmp_path, record())
+    (tmp_path / "results" / "lab__model" / "1.0" / "other.json").write_text("{}")
+    message = error_of("board", tmp_path, "--out", tmp_path / "space")
+    assert "results/lab__model/1.0/other.json: schema_version" in message
+    assert "--skip-invalid" in message
+    assert not (tmp_path / "space").exists()
+    done = command("board", tmp_path, "--out", tmp_path / "space", "--skip-invalid")
+    assert "left out: results/lab__model/1.0/other.json" in done.stdout
+    assert "1 file is no valid record" in (tmp_path / "space" / "index.html").read_text()
+    assert "no results repository" in error_of("board", tmp_path / "space", "--out", tmp_path / "x")
+    assert "neither a folder nor a dataset" in error_of("board", "no/such", "--out", tmp_path / "x")
+
+
+def test_command_reads_records_from_the_hub(tmp_path: Path) -> None:
+    with LoopbackHub() as hub:
+        files = {file.path: file.record.as_json().encode() for file in results(record(), record("lab/b", 0.7)).files}
+        hub.create("dataset", "me/results", {**files, "README.md": b"# Results\n"})
+        code = "from dataset_builder.console import main; main(['board', 'me/results', '--out', 'space'])"
+        done = run_client(code, hub, tmp_path)
+        assert "2 models in 1 tables from 2 records" in done.stdout
+        html = (tmp_path / "client" / "space" / "index.html").read_text()
+        assert f"{hub.endpoint}/datasets/me/results" in html
