@@ -25,7 +25,7 @@ $(VENV)/demo-installed: pyproject.toml
 
 $(VENV)/test-installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[generate,clip,ray,survey,controls,safety,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[generate,clip,ray,survey,controls,safety,nudenet,dev]'
 	touch $@ $(VENV)/demo-installed
 
 # $(call system-packages,NAMES): install what is missing with apt where that is possible, else say what to do.
@@ -65,9 +65,9 @@ demo: packages-demo $(VENV)/demo-installed
 	@echo "== prompts: the starter edition"
 	@$(BIN)/t2i-parity build --edition starter --out $(DEMO)/prompts
 	@for damage in $(LADDER); do \
-		echo "== images and observations: text typeset with damage $$damage, then read by Tesseract"; \
-		$(BIN)/t2i-parity generate --model glyph --set damage=$$damage --prompts $(DEMO)/prompts --config lingt2i_text --limit 400 --out $(DEMO)/runs/glyph-$$damage; \
-		$(BIN)/t2i-parity judge $(DEMO)/runs/glyph-$$damage --with tesseract; \
+		echo "== images and observations: signs typeset with damage $$damage, then read"; \
+		$(BIN)/t2i-parity generate --model glyph --set background=sign --set damage=$$damage --prompts $(DEMO)/prompts --config lingt2i_text --limit 200 --out $(DEMO)/runs/glyph-$$damage; \
+		$(BIN)/t2i-parity judge $(DEMO)/runs/glyph-$$damage --with hybrid; \
 	done
 	@echo "== an audit: a text filter over six varieties of English"
 	@$(BIN)/t2i-parity audit-filter --filter profanity-check --prompts $(DEMO)/prompts --config dialect --out $(DEMO)/runs/dialect

@@ -1,4 +1,4 @@
-"""Commands of this package: ``validate``."""
+"""Commands of this package: ``validate``, ``board``, ``submit``, ``survey``, ``geography``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import typer
 
 from dataset_builder.console import output
 from dataset_builder.errors import InputError
+from validation.geography.command import geography
+from validation.submit_cli import submit
+from validation.survey.command import survey
 
 if TYPE_CHECKING:
     from validation.published_checks import Report
@@ -38,6 +41,13 @@ def validate(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="With --published: list every value.")] = False,
+    submission: Annotated[
+        str | None, typer.Option(metavar="RESULTS@refs/pr/N", help="Check a pull request to a board's results, from the hub alone.")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DIR_OR_HUB_ID", help="With --submission: the board's own prompts (ID@REVISION for one); may be given again."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write every finding, or with --published every value, here.")
     ] = None,
@@ -47,16 +57,23 @@ def validate(
     Example: t2i-parity validate prompts --html validation.html
 
     Example: t2i-parity validate --published
+
+    Example: t2i-parity validate --submission lab/board-results@refs/pr/1 --against lab/t2i-parity-prompts
     """
-    if prompts is not None and published:
-        raise InputError("prompts and --published are two validations: give one of them at a time")
+    if (prompts is not None) + published + (submission is not None) > 1:
+        raise InputError("prompts, --published and --submission are three validations: give one of them at a time")
+    if against and submission is None:
+        raise InputError("--against goes with --submission: it names the board's own prompts")
+    if submission is not None:
+        _submission(submission, against or [], out)
+        return
     if prompts is not None:
         _prompts(prompts, config, out, html, fail_on)
         return
     if not published:
         raise InputError(
             "nothing to validate was named: give a folder of prompts or a hub id; or --published to recompute the studies' published "
-            "values, and with it --reference DIR for those in their files"
+            "values, and with it --reference DIR for those in their files; or --submission to check a result that was handed in"
         )
     from validation import published as recomputed
 
@@ -65,6 +82,58 @@ def validate(
         _write_json(report.as_json(), out)
     _show(report, every=every)
     if not report.agrees:
+        raise typer.Exit(1)
+
+
+@app.command()
+def board(
+    results: Annotated[str, typer.Argument(metavar="RESULTS", help="The results: a folder that holds results/, or a dataset on the hub.")],
+    out: Annotated[str, typer.Option(help="The Space's folder (any fsspec URL); README.md and index.html are written into it.")],
+    title: Annotated[str, typer.Option(help="The page's title.")] = "T2I Parity leaderboard",
+    skip_invalid: Annotated[bool, typer.Option("--skip-invalid", help="Leave out files that are no valid record, and say so.")] = False,
+) -> None:
+    """Build the leaderboard, a static Space of one page, from result records.
+
+    Example: t2i-parity board my-results --out my-board
+    """
+    from huggingface_hub import constants
+
+    from cards.board import space
+    from dataset_builder.storage import Folder
+    from validation.board import gather
+    from validation.results import is_hub_id, read_results
+
+    found = read_results(results)
+    console = output()
+    if found.refused and not skip_invalid:
+        more = f" (and {len(found.refused) - 1} more files)" if len(found.refused) > 1 else ""
+        raise InputError(f"{found.refused[0][1]}{more}. To build the board without them: --skip-invalid")
+    for _, reason in found.refused:
+        _line(console, f"left out: {reason}")
+    hub_id = is_hub_id(results)
+    made = gather(
+        found,
+        title=title,
+        source=results if hub_id else Path(Folder(results).root).name,
+        source_url=f"{constants.ENDPOINT}/datasets/{results}" if hub_id else "",
+        hub=constants.ENDPOINT,
+    )
+    folder = Folder(out)
+    for name, text in space(made).items():
+        folder.write(text.encode("utf-8"), name)
+    models = {(entry.model, entry.revision) for table in made.tables for entry in table.entries}
+    _line(console, f"{out}: {len(models)} models in {len(made.tables)} tables from {len(found.files)} records; open {out}/index.html")
+
+
+def _submission(source: str, prompts: list[str], json_file: Path | None) -> None:
+    from validation.submissions import judge
+    from validation.submit_cli import show_verdict
+
+    verdict = judge(source, prompts)
+    if json_file is not None:
+        _write_json(verdict.as_json(), json_file)
+    show_verdict(verdict)
+    if not verdict.accepted:
         raise typer.Exit(1)
 
 
@@ -170,3 +239,8 @@ def _number(value: float) -> str:
     ('0', '3.49', '4.44e-16')
     """
     return f"{value + 0.0:.6g}"
+
+
+app.command()(submit)
+app.command()(survey)
+app.command()(geography)

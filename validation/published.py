@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dataset_builder.countries import COUNTRIES
 from validation import published_files
 from validation import published_values as published
+from validation.geography.figures import GDP_YEAR, POPULATION_YEAR, RICH_WEST, figures
 from validation.published_checks import HALF_UNIT, Check, Relation, Report
 from validation.published_checks import stated_check as _stated
 
@@ -73,7 +74,7 @@ def geography() -> Iterator[Check]:
     yield _stated(group, "India, unspecified", published.GEO_INDIA, fmean([india.dalle2_unspecified, india.sd_unspecified]), HALF_UNIT)
     yield _stated(group, "DALL·E 2 over SD, with country", published.GEO_BY_COUNTRY_MODEL_GAP, float(by_models.mean()), 2 * HALF_UNIT)
 
-    group = "Geography text: paired t-tests"
+    group = "Geography text: t-tests"
     realism = {condition: table_2[f"dalle2_{condition}"] + table_2[f"sd_{condition}"] for condition in ("country", "unspecified")}
     below: Relation = "<"
     for item, stated, left, right in (
@@ -86,6 +87,21 @@ def geography() -> Iterator[Check]:
         yield _stated(group, item, stated, _paired_p(left, right), relation=below)
     p = _paired_p(table_1["dalle2_unspecified"], table_1["sd_unspecified"])
     yield _stated(group, "p of the models, unspecified", published.GEO_MODELS_NOT_SIGNIFICANT, p, relation="≥")
+
+    known = [figures()[row.country] for row in published.GEO_TABLE_1]
+    gdp = [figure.gdp_per_capita for figure in known]
+    for item, stated, values in (
+        (f"population of {POPULATION_YEAR}", published.GEO_POPULATION, [figure.population for figure in known]),
+        (f"GDP per capita of {GDP_YEAR}", published.GEO_GDP, gdp),
+    ):
+        r = float(scipy.stats.pearsonr(np.array(values, np.float64), unnamed)[0])
+        yield _stated("Geography text: correlations", f"Pearson r, {item}", stated, r)
+    rich = np.array([row.country in RICH_WEST for row in published.GEO_TABLE_1])
+    for item, p in (
+        ("p of GDP per capita", scipy.stats.pearsonr(np.array(gdp, np.float64), unnamed)[1]),
+        ("p of the rich West against the others", scipy.stats.ttest_ind(unnamed[rich], unnamed[~rich], equal_var=False)[1]),
+    ):
+        yield _stated("Geography text: t-tests", item, published.GEO_NOT_SIGNIFICANT, float(p), relation="≥")
 
     order = [[row.country for row in published.GEO_TABLE_2].index(row.country) for row in published.GEO_TABLE_1]
     for name, stated in published.GEO_CORRELATIONS.items():

@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-SCRIPTS = ("mcnemar.py", "resampling.py", "text_rendering_evaluate.py", "text_rendering_pairs.py")
+SCRIPTS = ("clip_judge.py", "mcnemar.py", "resampling.py", "text_rendering_evaluate.py", "text_rendering_pairs.py")
 
 
 @pytest.mark.filterwarnings("ignore:Degrees of freedom")

@@ -10,9 +10,9 @@ import pyarrow as pa
 from measure import Row, main, seconds
 
 from dataset_builder import starter
+from dataset_builder.identification import identifier
 from dataset_builder.repository import decode_classes
 from dataset_builder.schema import DIMENSIONS, table
-from validation.prompts.language import identifier
 from validation.prompts.model import Prompts
 from validation.prompts.runner import validate
 
