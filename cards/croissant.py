@@ -8,7 +8,7 @@ from typing import Any
 
 from cards.citations import ARXIV, PROJECT
 from cards.dataset import SUMMARY, TITLE, limits
-from cards.dataset_data import ConfigFacts, DatasetCard
+from cards.dataset_data import ConfigFacts, DatasetCard, PublishedFacts
 
 PARQUET = "application/x-parquet"
 
@@ -70,21 +70,27 @@ def croissant(card: DatasetCard) -> dict[str, Any]:
     The address and the day of publication are not known before it is published; ``published`` adds them.
     """
     docs = {column.name: column.doc for column in card.columns}
+    beside = [card.published] if card.published else []
+    every: list[ConfigFacts | PublishedFacts] = [*card.configs, *beside]
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": _VERSIONS,
         "name": f"{TITLE}, {card.edition} edition" if card.edition else TITLE,
         "description": f"{SUMMARY} {card.rows:,} prompts with the provenance of every row.",
-        "license": [entry.url or entry.id for entry in card.licenses],
+        "license": [entry.url or entry.id for entry in card.every_license],
         "creator": {"@type": "sc:Organization", "name": "The T2I Parity contributors"},
         "citeAs": PROJECT,
         "citation": [f"https://arxiv.org/abs/{number}" for number in ARXIV],
         "inLanguage": card.languages,
         "keywords": ["text-to-image", "fairness", "multilingual", "dialect", "benchmark"],
         "rai:dataLimitations": limits(card),
-        "distribution": [_file(config) for config in card.configs],
-        "recordSet": [*_enumerations(card), *(_record_set(config, docs) for config in card.configs)],
+        "distribution": [_file(config) for config in every],
+        "recordSet": [
+            *_enumerations(card),
+            *(_record_set(config, f"{config.rows:,} rows, {config.meanings:,} meanings.", "prompt_id", docs) for config in card.configs),
+            *(_record_set(values, f"{values.rows:,} values.", values.key, dict(values.columns)) for values in beside),
+        ],
     }
 
 
@@ -93,7 +99,7 @@ def published(metadata: Mapping[str, Any], *, url: str, date: str, version: str)
     return {**metadata, "url": url, "datePublished": date, "version": version}
 
 
-def _file(config: ConfigFacts) -> dict[str, Any]:
+def _file(config: ConfigFacts | PublishedFacts) -> dict[str, Any]:
     (file,) = config.files
     return {
         "@type": "cr:FileObject",
@@ -107,18 +113,18 @@ def _file(config: ConfigFacts) -> dict[str, Any]:
     }
 
 
-def _record_set(config: ConfigFacts, docs: Mapping[str, str]) -> dict[str, Any]:
+def _record_set(config: ConfigFacts | PublishedFacts, holds: str, key: str, docs: Mapping[str, str]) -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": config.name,
         "name": config.name,
-        "description": f"{config.title}: {config.rows:,} rows, {config.meanings:,} meanings.",
-        "key": {"@id": f"{config.name}/prompt_id"},
+        "description": f"{config.title}: {holds}",
+        "key": {"@id": f"{config.name}/{key}"},
         "field": [_field(config, feature, docs) for feature in config.features],
     }
 
 
-def _field(config: ConfigFacts, feature: Mapping[str, Any], docs: Mapping[str, str]) -> dict[str, Any]:
+def _field(config: ConfigFacts | PublishedFacts, feature: Mapping[str, Any], docs: Mapping[str, str]) -> dict[str, Any]:
     column, kind = feature["name"], feature.get("dtype")
     field: dict[str, Any] = {
         "@type": "cr:Field",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cards.citations import PROJECT, STUDIES
-from cards.dataset_data import ConfigFacts, DatasetCard, LicenseFacts, Spread
+from cards.dataset_data import ConfigFacts, DatasetCard, LicenseFacts, PublishedFacts, Spread
 from cards.environment import environment
 
 TITLE = "T2I Parity prompts"
@@ -125,14 +125,15 @@ def link(text: str, url: str | None) -> str:
 
 
 def _front(card: DatasetCard) -> dict[str, Any]:
+    configs: list[ConfigFacts | PublishedFacts] = [*card.configs, *([card.published] if card.published else [])]
     front: dict[str, Any] = {
         "pretty_name": TITLE,
         "language": card.languages,
-        **hub_license([entry.id for entry in card.licenses]),
+        **hub_license([entry.id for entry in card.every_license]),
         "task_categories": ["text-to-image"],
         "size_categories": [_size(card.rows)],
         "tags": ["text-to-image", "fairness", "multilingual", "dialect", "benchmark", *(["not-for-all-audiences"] if card.toxic else [])],
-        "configs": [_data_files(config) for config in card.configs],
+        "configs": [_data_files(config) for config in configs],
         "dataset_info": [
             {
                 "config_name": config.name,
@@ -140,16 +141,16 @@ def _front(card: DatasetCard) -> dict[str, Any]:
                 # Without num_bytes datasets warns at every load; it wants the size of the table, for which the files' stands.
                 "splits": [{"name": config.split, "num_bytes": sum(file.size for file in config.files), "num_examples": config.rows}],
             }
-            for config in card.configs
+            for config in configs
         ],
     }
     return front | (_gate(card) if card.gated else {})
 
 
-def _data_files(config: ConfigFacts) -> dict[str, Any]:
+def _data_files(config: ConfigFacts | PublishedFacts) -> dict[str, Any]:
     return {
         "config_name": config.name,
-        **({"default": True} if config.default else {}),
+        **({"default": True} if isinstance(config, ConfigFacts) and config.default else {}),
         "data_files": [{"split": config.split, "path": config.path}],
     }
 

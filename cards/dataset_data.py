@@ -142,8 +142,29 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedFacts:
+    """The config of published values that stands beside the prompts: facts to compare with, no prompts. ``columns`` are (name, meaning)."""
+
+    name: str
+    title: str
+    key: str
+    split: str
+    path: str
+    files: Sequence[DataFile]
+    features: Sequence[Mapping[str, Any]]
+    columns: Sequence[tuple[str, str]]
+    rows: int
+    source: str
+    url: str
+    license: LicenseFacts
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetCard:
-    """Everything that the card, its plot and ``croissant.json`` show. ``gated`` when readers are to agree to terms first."""
+    """Everything that the card, its plot and ``croissant.json`` show. ``gated`` when readers are to agree to terms first.
+
+    ``published`` is the config of published values, where the repository has it; nothing else here counts its rows.
+    """
 
     edition: str
     configs: Sequence[ConfigFacts]
@@ -151,10 +172,17 @@ class DatasetCard:
     licenses: Sequence[LicenseFacts]
     sources: Sequence[SourceFacts]
     gated: bool = False
+    published: PublishedFacts | None = None
+
+    @property
+    def every_license(self) -> list[LicenseFacts]:
+        """The licences of the prompts, then that of the published values where it is another."""
+        more = [self.published.license] if self.published else []
+        return [*self.licenses, *(entry for entry in more if entry.id not in {known.id for known in self.licenses})]
 
     @property
     def rows(self) -> int:
-        """All rows."""
+        """All prompts."""
         return sum(config.rows for config in self.configs)
 
     @property

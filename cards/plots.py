@@ -91,20 +91,20 @@ class _Shape:
 _SHAPES_OF_PAGE = (_Shape("wide", 10.4, 1.75, 10.5, 0.17), _Shape("narrow", 4.9, 1.1, 11.5, 0.19))
 
 
-def styles(renderings: Sequence[Rendering]) -> dict[str, Style]:
-    """The look of each run, by its name, the same in every plot, legend and table of a page."""
+def styles(renderings: Sequence[Rendering], others: Iterable[str] = ()) -> dict[str, Style]:
+    """The look of each run, by its name, the same in every plot, legend and table of a page; ``others`` are runs without renderings."""
     answer: dict[str, Style] = {}
     counts = {True: 0, False: 0}
-    for rendering in renderings:
-        if rendering.run in answer:
+    for run, upper_bound in [*((each.run, each.upper_bound) for each in renderings), *((run, False) for run in others)]:
+        if run in answer:
             continue
-        number = counts[rendering.upper_bound]
-        counts[rendering.upper_bound] += 1
-        if rendering.upper_bound:
-            answer[rendering.run] = Style(INK, MARKERS[number % 8], hollow=True)
+        number = counts[upper_bound]
+        counts[upper_bound] += 1
+        if upper_bound:
+            answer[run] = Style(INK, MARKERS[number % 8], hollow=True)
         else:
             # The colours turn one further each time round, so that 64 runs look different.
-            answer[rendering.run] = Style(SERIES[(number + number // 8) % 8], MARKERS[(number + 1) % 8])
+            answer[run] = Style(SERIES[(number + number // 8) % 8], MARKERS[(number + 1) % 8])
     return answer
 
 

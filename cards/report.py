@@ -17,6 +17,9 @@ from cards.environment import environment, number, p_value
 from cards.environment import visible as visible
 from cards.report_audit import console_tables_of, drawn, signatures_of
 from cards.report_data import Rendering, Report, Sample, Score, Side
+from cards.report_sections import drawn as drawn_sections
+from cards.report_sections import runs_of
+from cards.report_sections import signatures_of as section_signatures
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,7 +39,7 @@ def render(report: Report) -> str:
     # Matplotlib takes long to import, and whoever only fills a Report does not draw.
     from cards.plots import audit_marks, forest_limit, forest_plot, precision_plot, styles
 
-    look = styles(report.renderings)
+    look = styles(report.renderings, runs_of(report.sections))
     signatures = _signatures(report)
     readers = []
     for place, reader in enumerate(dict.fromkeys(rendering.reader for rendering in report.renderings)):
@@ -107,6 +110,7 @@ def render(report: Report) -> str:
             headline_signatures=_cited([*_summed("precision", stands, "{}"), *_summed("spread", gaps, "spread of {}")], signatures),
             audits=audits,
             audit_sections=drawn(report.audit_sections),
+            sections=drawn_sections(report.sections, look, signatures, f"{report.level:.0%}"),
             signatures=signatures,
             users=_users(report),
             rendering_warnings=_differences(_rendering_fields(report.renderings)),
@@ -176,7 +180,8 @@ def _signatures(report: Report) -> list[str]:
     found = [rendering.signature for rendering in report.renderings]
     found += [rendering.gap.signature for rendering in report.renderings if rendering.gap and rendering.gap.signature]
     found += [audit.signature for audit in report.audits]
-    return list(dict.fromkeys([*found, *(signature for signature, _ in signatures_of(report.audit_sections))]))
+    found += [signature for signature, _ in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]]
+    return list(dict.fromkeys(found))
 
 
 def _users(report: Report) -> dict[str, list[str]]:
@@ -188,7 +193,7 @@ def _users(report: Report) -> dict[str, list[str]]:
             users.setdefault(rendering.gap.signature, {})[f"spread over languages of {rendering.run}"] = None
     for audit in report.audits:
         users.setdefault(audit.signature, {})[f"{audit.filter} on {audit.subset}"] = None
-    for signature, title in signatures_of(report.audit_sections):
+    for signature, title in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]:
         users.setdefault(signature, {})[title] = None
     return {signature: list(names) for signature, names in users.items()}
 

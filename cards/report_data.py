@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cards.report_audit import AuditSection
+from cards.report_sections import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,5 @@ class Report:
     """The confidence level of every interval."""
     audit_sections: Sequence[AuditSection] = ()
     """What audits show beyond their rates, run after run."""
-
-
-# The page
+    sections: Sequence[Section] = ()
+    """The other metrics, the reader's ceiling and the analyses."""

@@ -23,9 +23,7 @@ def _package() -> None:
 
 @app.command()
 def build(
-    config: Annotated[
-        str | None, typer.Argument(help="Keep only this config. geo_published: a study's printed means, a dataset of its own.")
-    ] = None,
+    config: Annotated[str | None, typer.Argument(help="Keep only this config. geo_published: a study's printed means alone.")] = None,
     out: Annotated[Path, typer.Option(help="Folder to write the repository into.")] = Path("prompts"),
     edition: Annotated[str, typer.Option(help="starter: written by us, offline. full: the studies' own published prompts.")] = "starter",
     source: Annotated[str | None, typer.Option(help="Import one upstream instead of an edition, e.g. dialectgen.")] = None,
@@ -56,6 +54,8 @@ def build(
 ) -> None:
     """Write prompts as a repository that load_dataset opens.
 
+    A whole edition with geo also has the config geo_published: the means that its study printed.
+
     Example: t2i-parity build --edition starter --out prompts
     """
     from rich.table import Table
@@ -79,8 +79,11 @@ def build(
         if config not in tables:
             raise InputError(f"{name} has no config {config}; it fills {', '.join(tables)}")
         tables = {config: tables[config]}
+    whole = not (source or config or only or mini) and limit is None
     tables = _selected(tables, wanted(only or []), mini=mini, limit=limit)
-    write_repository(tables, out, edition=name)
+    # What a study printed goes with its prompts as it used them, not with a part of them.
+    published = whole and "geo" in tables
+    write_repository(tables, out, edition=name, published=published)
 
     shown = Table(title=f"T2I Parity prompts, {name}{'' if source else ' edition'}", title_justify="left")
     for heading in ("config", "rows", "languages", "varieties"):
@@ -88,13 +91,15 @@ def build(
     for each, rows in tables.items():
         codes, varieties = (sorted(filter(None, rows[column].unique().to_pylist())) for column in ("language", "variety"))
         shown.add_row(each, f"{len(rows):,}", " ".join(codes), " ".join(varieties) or "–")
+    if published:
+        shown.add_row(geo_published.NAME, f"{len(geo_published.published()):,}", "–", "–")
     console = output()
     console.print(shown)
     console.print(f'Open it: load_dataset("{out}", "{next(iter(tables))}", split="test")', soft_wrap=True, markup=False)
 
 
 def _build_published(out: Path, given: Mapping[str, object]) -> None:
-    """The published values of the geographical study: a dataset of its own, which no option changes."""
+    """The published values of the geographical study alone, which no option changes."""
     from dataset_builder import geo_published
 
     chosen = [name for name, value in given.items() if value]

@@ -19,12 +19,15 @@ from cards.dataset_data import (
     Group,
     LicenseFacts,
     Made,
+    PublishedFacts,
     SourceFacts,
     Spread,
 )
+from dataset_builder import geo_published
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.licenses import UNKNOWN, terms
 from dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Config
+from dataset_builder.sources import geo
 from dataset_builder.varieties import VARIETIES
 
 COUNTED = ("subset", "dimension", "label", "category", "country", "noun")
@@ -35,8 +38,16 @@ _LETTER = re.compile(r"[^\W\d_A-Za-zªºÀ-ÖØ-öø-ɏḀ-ỿ]")
 _WORD = re.compile(r"\S*\w\S*")
 
 
-def describe(tables: Mapping[str, pa.Table], files: Mapping[str, DataFile], *, edition: str, split: str, gated: bool) -> DatasetCard:
-    """The facts of every config, given its table and the file that holds it."""
+def describe(
+    tables: Mapping[str, pa.Table],
+    files: Mapping[str, DataFile],
+    *,
+    edition: str,
+    split: str,
+    gated: bool,
+    published: DataFile | None = None,
+) -> DatasetCard:
+    """The facts of every config, given its table and the file that holds it; ``published`` is the file of the published values, if any."""
     names = [name for name in CONFIGS if name in tables]
     default = DEFAULT_CONFIG if DEFAULT_CONFIG in names else names[0]
     columns = {name: {column: tables[name][column].to_pylist() for column in _texts(CONFIGS[name])} for name in names}
@@ -47,6 +58,7 @@ def describe(tables: Mapping[str, pa.Table], files: Mapping[str, DataFile], *, e
         licenses=_licenses(columns),
         sources=_sources(columns),
         gated=gated,
+        published=_published(published) if published else None,
     )
 
 
@@ -157,25 +169,43 @@ def _columns(names: Sequence[str]) -> list[ColumnFacts]:
     return sorted(found.values(), key=lambda column: column.provenance)
 
 
+def _published(file: DataFile) -> PublishedFacts:
+    source, name = geo.SOURCE, geo_published.NAME
+    rows = len(geo_published.published())
+    return PublishedFacts(
+        name=name,
+        title=geo_published.TITLE,
+        key=geo_published.COLUMNS[0].name,
+        split=geo_published.SPLIT,
+        path=geo_published.PATTERN,
+        files=[file],
+        features=geo_published.features()._to_yaml_list(),
+        columns=[(column.name, column.doc) for column in geo_published.COLUMNS],
+        rows=rows,
+        source=source.title,
+        url=source.url,
+        license=_license(source.license, rows, [name]),
+    )
+
+
 def _licenses(columns: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[LicenseFacts]:
-    answer = []
-    for name, (rows, configs, _) in _gathered(columns, lambda row: row["license"]).items():
-        known = terms(name)
-        answer.append(
-            LicenseFacts(
-                id=name,
-                url=known.url,
-                rows=rows,
-                configs=configs,
-                stated=name.lower() != UNKNOWN,
-                known=known.known,
-                attribution=known.attribution,
-                share_alike=known.share_alike,
-                non_commercial=known.non_commercial,
-                no_derivatives=known.no_derivatives,
-            )
-        )
-    return answer
+    return [_license(name, rows, configs) for name, (rows, configs, _) in _gathered(columns, lambda row: row["license"]).items()]
+
+
+def _license(name: str, rows: int, configs: Sequence[str]) -> LicenseFacts:
+    known = terms(name)
+    return LicenseFacts(
+        id=name,
+        url=known.url,
+        rows=rows,
+        configs=configs,
+        stated=name.lower() != UNKNOWN,
+        known=known.known,
+        attribution=known.attribution,
+        share_alike=known.share_alike,
+        non_commercial=known.non_commercial,
+        no_derivatives=known.no_derivatives,
+    )
 
 
 def _sources(columns: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[SourceFacts]:

@@ -1,7 +1,8 @@
 """Tables 1 and 2 of the geographical study as rows of a dataset: published means to cite and to compare with, each with its source.
 
-They are facts, printed means with their half-widths, and no prompts: so they are a dataset of their own with a schema of its own, which
-``t2i-parity build geo_published`` writes, offline. The values stand in ``geo_published.jsonl``.
+They are facts, printed means with their half-widths, and no prompts: so they have a schema of their own. An edition that has the config
+``geo`` brings them along as the config ``geo_published``; ``t2i-parity build geo_published`` writes them alone. Both need no network:
+the values stand in ``geo_published.jsonl``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from dataset_builder.countries import COUNTRIES
 from dataset_builder.errors import InputError
-from dataset_builder.sources import geo
+from dataset_builder.sources.geo import SOURCE
 from dataset_builder.storage import Folder, parquet_bytes
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 NAME = "geo_published"
 SPLIT = "test"
+FILE = f"{NAME}/{SPLIT}-00000-of-00001.parquet"
+PATTERN = f"{NAME}/{SPLIT}-*.parquet"
+TITLE = "Published means of the geographical study, Tables 1 and 2"
 OVERALL = "overall"
 """What stands for the model where a mean is over both models."""
 
@@ -45,11 +49,12 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the dataset: name, type, meaning."""
+    """One column of the dataset: name, type, meaning, and whether it says where a value comes from (then it is never null)."""
 
     name: str
     kind: str
     doc: str
+    provenance: bool = False
 
 
 COLUMNS: tuple[Column, ...] = (
@@ -64,12 +69,12 @@ COLUMNS: tuple[Column, ...] = (
     Column("value", "float64", "the mean, as printed"),
     Column("half_width", "float64", "what is printed after ±; the study does not say which interval it is"),
     Column("note", "string", "what is known about the printed value, or null"),
-    Column("source", "string", "the work that printed it"),
-    Column("source_id", "string", "the place there"),
-    Column("source_revision", "string", "the revision of the work"),
-    Column("source_url", "string", "where the work stands"),
-    Column("license", "string", "SPDX id of the work's licence"),
-    Column("derivation", "string", "verbatim: copied as printed"),
+    Column("source", "string", "the work that printed it", provenance=True),
+    Column("source_id", "string", "the place there", provenance=True),
+    Column("source_revision", "string", "the revision of the work", provenance=True),
+    Column("source_url", "string", "where the work stands", provenance=True),
+    Column("license", "string", "SPDX id of the work's licence", provenance=True),
+    Column("derivation", "string", "verbatim: copied as printed", provenance=True),
 )
 NOTES: Mapping[int, str] = {
     1: "the table's heading sets the symbol p over the columns with a country and p_c over those without; its words are right",
@@ -111,15 +116,42 @@ def table() -> pa.Table:
                 "value": each.value,
                 "half_width": each.half_width,
                 "note": NOTES.get(each.table),
-                "source": geo.SOURCE.title,
+                "source": SOURCE.title,
                 "source_id": f"Table {each.table}, {COUNTRIES[each.country].name if each.country else 'Average'}",
-                "source_revision": geo.SOURCE.revision,
-                "source_url": geo.SOURCE.url,
-                "license": geo.SOURCE.license,
+                "source_revision": SOURCE.revision,
+                "source_url": SOURCE.url,
+                "license": SOURCE.license,
                 "derivation": "verbatim",
             }
         )
     return pa.Table.from_pylist(rows, schema=features().arrow_schema)
+
+
+def holds(rows: pa.Table) -> bool:
+    """Whether a table is of these values: it has their columns, and no prompt.
+
+    >>> holds(table()), holds(pa.table({"prompt": ["a cat"]}))
+    (True, False)
+    """
+    return {"value_id", "measure", "value", "half_width"} <= set(rows.column_names) and "prompt" not in rows.column_names
+
+
+def check(rows: pa.Table, *, where: str) -> None:
+    """Raises InputError, naming ``where``, for a table that is not, value by value, what the study printed."""
+    wanted = table()
+    if rows.schema != wanted.schema:
+        names = [name for name in dict.fromkeys((*wanted.column_names, *rows.column_names)) if _type(rows, name) != _type(wanted, name)]
+        raise InputError(f"{where}: other columns or types than declared ({', '.join(names)}). Build the folder anew")
+    if len(rows) != len(wanted):
+        raise InputError(f"{where}: expected the {len(wanted):,} values that the study printed, got {len(rows):,}. Build the folder anew")
+    for name in wanted.column_names:
+        for row, (found, expected) in enumerate(zip(rows[name].to_pylist(), wanted[name].to_pylist(), strict=True)):
+            if found != expected:
+                raise InputError(f"{where}: row {row}, column {name}: expected {expected!r}, got {found!r}. Build the folder anew")
+
+
+def _type(rows: pa.Table, name: str) -> pa.DataType | None:
+    return rows.schema.field(name).type if name in rows.column_names else None
 
 
 def write(out: Path) -> pa.Table:
@@ -129,21 +161,22 @@ def write(out: Path) -> pa.Table:
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; --out expects a folder to write the dataset into")
-    if (out / "README.md").exists() and not (out / NAME).is_dir():
+    from dataset_builder.repository import card_configs
+
+    if (out / "README.md").exists() and [entry.get("config_name") for entry in card_configs(out)] != [NAME]:
         raise InputError(f"{out} holds another dataset; give --out a folder of its own for {NAME}")
     from cards.published import published_card
 
     rows = table()
     folder = Folder(str(out))
-    path = f"{NAME}/{SPLIT}-00000-of-00001.parquet"
-    folder.write(parquet_bytes(rows), path)
+    folder.write(parquet_bytes(rows), FILE)
     front: dict[str, Any] = {
-        "license": geo.SOURCE.license.lower(),
+        "license": SOURCE.license.lower(),
         "pretty_name": "Published geographical representativeness, 27 countries",
         "tags": ["text-to-image", "evaluation", "geographic-bias"],
-        "configs": [{"config_name": NAME, "default": True, "data_files": [{"split": SPLIT, "path": f"{NAME}/{SPLIT}-*.parquet"}]}],
+        "configs": [{"config_name": NAME, "default": True, "data_files": [{"split": SPLIT, "path": PATTERN}]}],
     }
     columns = [(column.name, column.doc) for column in COLUMNS]
-    card = published_card(front, NAME, SPLIT, columns, len(rows), geo.SOURCE.title, geo.SOURCE.url)
+    card = published_card(front, NAME, SPLIT, columns, len(rows), SOURCE.title, SOURCE.url)
     folder.write(card.encode("utf-8"), "README.md")
     return rows

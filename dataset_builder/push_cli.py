@@ -70,7 +70,7 @@ def push(
             apart = rebuilt(toxic, release.edition, place / "gated", gated=True)
             planned.append((apart, publish.plan(apart, behind)))
         if dropped or gated_toxic is not None:
-            release = rebuilt(tables, release.edition, place / "open")
+            release = rebuilt(tables, release.edition, place / "open", published=release.published)
         planned.append((release, publish.plan(release, target)))
         for each, plan in planned:
             show_plan(plan, f"{each.rows:,} rows", each.left)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from huggingface_hub import metadata_load
 
+from dataset_builder import geo_published
 from dataset_builder.benchmark import EVAL_YAML
 from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
@@ -32,12 +33,16 @@ TOXIC = "toxic"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A built folder, read and checked: its tables by config, the files to publish by their path on the hub, and what stays here."""
+    """A built folder, read and checked: its tables by config, the files to publish by their path on the hub, and what stays here.
+
+    ``published`` says whether the means that the geographical study printed are among the files; they are no prompts, and no table here.
+    """
 
     edition: str
     tables: Mapping[str, pa.Table]
     files: Mapping[str, Path]
     left: tuple[str, ...] = ()
+    published: bool = False
 
     @property
     def rows(self) -> int:
@@ -59,12 +64,13 @@ class Release:
         """Title and body of the commit: edition, rows, content hash."""
         edition = f", {self.edition} edition" if self.edition else ""
         rows = "\n".join(f"- {name}: {len(table):,} rows" for name, table in self.tables.items())
+        rows += f"\n- {geo_published.NAME}: {len(geo_published.published()):,} published values" if self.published else ""
         title = f"T2I Parity prompts{edition}: {self.rows:,} rows, content {self.content_sha256[:12]}"
         return title, f"{rows}\n\nSHA-256 over ids and texts: {self.content_sha256}"
 
     def replaces(self, path: str) -> bool:
         """Whether a file on the hub is data of an earlier release: load_dataset would mix its rows with these."""
-        folders = {each.split("/")[0] for each in self.files if each.endswith(DATA_SUFFIX)} | set(CONFIGS)
+        folders = {each.split("/")[0] for each in self.files if each.endswith(DATA_SUFFIX)} | {*CONFIGS, geo_published.NAME}
         return path.endswith(DATA_SUFFIX) and "/" in path and path.split("/")[0] in folders
 
 
@@ -123,20 +129,29 @@ def read_release(folder: Path) -> Release:
     files = {path: folder / path for pattern in BESIDE_THE_DATA for path in _matching(folder, pattern)}
     for entry in entries:
         name = str(entry.get("config_name"))
-        declared = config(name)
+        declared = None if name == geo_published.NAME else config(name)
         paths = [path for pattern in _patterns(entry) for path in _matching(folder, pattern)]
         if not paths:
             raise InputError(f"{folder}: no file matches what {CARD} names for config {name}. Build the folder anew")
         read = [read_parquet(Folder(str(folder)), str(folder / path)) for path in paths]
         if any(table.schema != read[0].schema for table in read):
             raise InputError(f"{folder}: the files of config {name} differ in their columns: {', '.join(paths)}. Build the folder anew")
-        tables[name] = pa.concat_tables(read)
-        check_table(tables[name], declared.all_columns, where=f"{folder} (config {name})")
-        _check_described(tables[name], described.get(name, {}), where=f"{folder}: config {name}")
+        rows = pa.concat_tables(read)
+        if declared is None:
+            geo_published.check(rows, where=f"{folder} (config {name})")
+        else:
+            check_table(rows, declared.all_columns, where=f"{folder} (config {name})")
+            tables[name] = rows
+        _check_described(rows, described.get(name, {}), where=f"{folder}: config {name}")
         files |= {path: folder / path for path in paths}
+    if not tables:
+        raise InputError(
+            f"{folder} holds no prompts, only {geo_published.NAME}, which is published beside them. Build both with: "
+            "t2i-parity build --edition starter --out DIR"
+        )
     inside = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
     left = tuple(path for path in inside if path not in files and not _hidden(path))
-    return Release(_edition(folder), tables, files, left)
+    return Release(_edition(folder), tables, files, left, published=len(tables) < len(entries))
 
 
 def _patterns(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -289,12 +304,15 @@ def split_toxic(tables: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table], di
 # Writing anew -------------------------------------------------------------------------------------------------------
 
 
-def rebuilt(tables: Mapping[str, pa.Table], edition: str, place: Path, *, gated: bool = False) -> Release:
-    """A folder of these tables, written into ``place``; with ``gated`` its card says what whoever asks for access agrees to."""
+def rebuilt(tables: Mapping[str, pa.Table], edition: str, place: Path, *, gated: bool = False, published: bool = False) -> Release:
+    """A folder of these tables, written into ``place``; with ``gated`` its card says what whoever asks for access agrees to.
+
+    ``published`` adds what the geographical study printed.
+    """
     if not tables:
         raise InputError("no row is left to publish")
     # As declared, down to the names inside lists: files whose rows stayed the same keep their bytes, and are not sent again.
     schemas = {name: config(name).arrow_schema() for name in tables}
     aligned = {name: table.cast(schemas[name]) if table.column_names == schemas[name].names else table for name, table in tables.items()}
-    write_repository(aligned, place, edition=edition, gated=gated)
+    write_repository(aligned, place, edition=edition, gated=gated, published=published)
     return read_release(place)

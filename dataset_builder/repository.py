@@ -15,6 +15,7 @@ import yaml
 from cards.croissant import croissant_json
 from cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
 from cards.dataset_data import DataFile, DatasetCard
+from dataset_builder import geo_published
 from dataset_builder.benchmark import EVAL_YAML, eval_yaml
 from dataset_builder.describe import describe
 from dataset_builder.errors import InputError, first_line
@@ -24,10 +25,13 @@ from dataset_builder.storage import Folder, parquet_bytes, read_parquet
 SPLIT = "test"
 
 
-def write_repository(tables: Mapping[str, pa.Table], out: Path, *, edition: str, gated: bool = False) -> list[Path]:
+def write_repository(
+    tables: Mapping[str, pa.Table], out: Path, *, edition: str, gated: bool = False, published: bool = False
+) -> list[Path]:
     """Write one parquet file a config, the card that makes ``load_dataset(out, config)`` work, and what the card shows; returns the paths.
 
-    ``gated`` puts the terms into the card that readers agree to before the hub lets them in.
+    ``gated`` puts the terms into the card that readers agree to before the hub lets them in. ``published`` adds the config
+    ``geo_published``: the means that the geographical study printed.
 
     Raises InputError when a table does not hold what ``schema.check_table`` asks, when a prompt_id stands in two configs, or when
     ``out`` is a file.
@@ -50,11 +54,16 @@ def write_repository(tables: Mapping[str, pa.Table], out: Path, *, edition: str,
             path, content = f"{name}/{SPLIT}-00000-of-00001.parquet", parquet_bytes(tables[name])
             folder.write(content, path)
             files[name] = DataFile(path, hashlib.sha256(content).hexdigest(), len(content))
-    card = describe(tables, files, edition=edition, split=SPLIT, gated=gated)
+    beside = None
+    if published:
+        content = parquet_bytes(geo_published.table())
+        folder.write(content, geo_published.FILE)
+        beside = DataFile(geo_published.FILE, hashlib.sha256(content).hexdigest(), len(content))
+    card = describe(tables, files, edition=edition, split=SPLIT, gated=gated, published=beside)
     pages = _pages(card)
     for path, text in pages.items():
         folder.write(text.encode("utf-8"), path)
-    return [*(out / file.path for file in files.values()), *(out / path for path in pages)]
+    return [*(out / file.path for file in (*files.values(), *([beside] if beside else []))), *(out / path for path in pages)]
 
 
 def _pages(card: DatasetCard) -> dict[str, str]:
@@ -89,7 +98,8 @@ def open_prompts(
     """Open a prompts dataset, ours or anybody's with the needed ``columns``, from a local folder or by hub id.
 
     A local folder is read file by file (``load_dataset`` would answer from a stale cache after a rebuild); a hub id goes through
-    ``datasets``. Raises InputError, naming file, row and column, when it cannot be read or does not hold what is needed.
+    ``datasets``. Raises InputError, naming file, row and column, when it cannot be read or does not hold what is needed, and naming the
+    configs of prompts when the config holds published values instead.
     """
     folder = Path(source)
     if folder.is_dir():
@@ -101,6 +111,11 @@ def open_prompts(
     where = f"{source}" + (f" (config {origin['config']})" if origin["config"] else "")
     if not len(table):
         raise InputError(f"{where}: the table has no rows")
+    if geo_published.holds(table):
+        names = [str(entry.get("config_name")) for entry in card_configs(folder)] if folder.is_dir() else _hub_configs(source, revision)
+        others = [name for name in names if name not in (geo_published.NAME, origin["config"])]
+        fix = f"Name a config of prompts: {', '.join(others)}" if others else "Build some: t2i-parity build --edition starter --out DIR"
+        raise InputError(f"{where} holds means that a study printed, to compare with, and no prompts. {fix}")
     check_table(table, columns, where=where)
     if "text_sha256" not in table.column_names:
         table = table.append_column("text_sha256", pa.array([text_sha256(prompt) for prompt in table["prompt"].to_pylist()]))
@@ -176,6 +191,13 @@ def read_folder(folder: Path, config_name: str | None, split: str = SPLIT) -> tu
     return pa.concat_tables([read_parquet(Folder(str(folder)), str(file)) for file in files], promote_options="default"), str(
         chosen.get("config_name")
     )
+
+
+def _hub_configs(source: str, revision: str | None) -> list[str]:
+    import datasets
+
+    names: list[str] = datasets.get_dataset_config_names(source, revision=revision)
+    return names
 
 
 def read_hub(source: str, config_name: str | None, split: str = SPLIT, revision: str | None = None) -> pa.Table:

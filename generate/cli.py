@@ -443,7 +443,7 @@ def _refuse_ratings(url: str) -> None:
 
 
 def _other_tables(runs: list[Any]) -> list[Any]:
-    """Tables of the metrics that the report has no place for yet, one a run, metric and subset."""
+    """Tables of the metrics that the page has sections for, one a run, metric and subset."""
     from rich.table import Table
 
     tables: dict[tuple[str, str, str], Table] = {}

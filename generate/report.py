@@ -13,6 +13,8 @@ from dataset_builder.errors import InputError
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.varieties import VARIETIES
 from generate.audit import page, reference_of
+from generate.report_analysis import analysis_sections
+from generate.report_sections import ceiling_sections, metric_sections, unique
 from generate.run import Run, fingerprint
 from metrics.dialect_penalty.common import Signature
 
@@ -31,12 +33,16 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
     sections: list[AuditSection] = []
     level = next(iter(levels), 0.95)
     shown: list[Sample] = []
-    for run in runs:
+    scored: list[tuple[str, Scores]] = []
+    pictured: list[tuple[str, Run]] = []
+    for run, name in zip(runs, unique(run.name for run in runs), strict=True):
         scores = run.scores()
         if not scores:
             raise InputError(f"{run.url} has no scores; make them first: t2i-parity score {run.url}")
         if run.record["kind"] == "generation":
             renderings += _renderings(run, scores)
+            scored.append((name, scores))
+            pictured.append((name, run))
             shown += _samples(run) if samples else []
         else:
             audits += _audits(run, scores)
@@ -50,6 +56,7 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
         notes=NOTES,
         level=level,
         audit_sections=sorted(sections, key=lambda section: page.ORDER.index(section.key)),
+        sections=[*ceiling_sections(scored), *metric_sections(scored), *analysis_sections(pictured)],
         records=[(run.name, json.dumps(run.record, indent=2, ensure_ascii=False)) for run in runs],
     )
 

@@ -496,7 +496,7 @@ api.delete_folder("dialect", **prompts)
         hub,
         tmp_path,
     )
-    local = {file.parent.name: pq.read_table(file)["prompt_id"].to_pylist() for file in prompts.glob("*/*.parquet")}
+    local = {name: pq.read_table(next((prompts / name).glob("*.parquet")))["prompt_id"].to_pylist() for name in CONFIGS}
     hub.create("dataset", "lab/gated", hub.repository("dataset", "lab/t2i-parity-prompts").files("v1"), gated="auto")
     # A guest: the owner would get through every gate.
     told = ask(
@@ -508,7 +508,7 @@ from dataset_builder.schema import CONFIGS
 
 configs = get_dataset_config_names("lab/t2i-parity-prompts", revision="v1")
 load = lambda config: load_dataset("lab/t2i-parity-prompts", config, split="test", revision="v1")
-told["loaded"] = {config: list(load(config)["prompt_id"]) for config in configs}
+told["loaded"] = {config: list(load(config)["prompt_id"]) for config in configs if config != "geo_published"}
 
 def read(source="lab/t2i-parity-prompts", config="dialect", **keywords):
     return open_prompts(source, config, columns=CONFIGS["dialect"].all_columns, **keywords)
@@ -530,7 +530,7 @@ told["refused"] = [refusal("lab/gated"), refusal("lab/none"), refusal(revision="
         tmp_path,
         hub.guest_token,
     )
-    assert set(told["loaded"]) == set(local) <= set(CONFIGS)
+    assert set(told["loaded"]) == set(CONFIGS)
     assert told["loaded"] == local
     assert told["opened"] == local["dialect"]
     assert told["labels"] == ["benign", "toxic"]

@@ -6,17 +6,32 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from hub_clients import ask
 from loopback_hub import LoopbackHub
 
 BOARD = "lab/board-results"
 
 
-def test_from_building_to_the_board_and_back(tmp_path: Path) -> None:
+MODELS = {
+    "glyph": ("glyph", ["--set", "damage=light"], [512, 512]),
+    # Random weights: a real pipeline, and nothing to be read in its images.
+    "diffusers": ("small", ["--set", "steps=1", "--set", "width=64", "--set", "height=64"], [64, 64]),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_from_building_to_the_board_and_back(kind: str, tmp_path: Path) -> None:
+    model, settings, size = MODELS[kind]
+    if kind == "diffusers":
+        from small_models import stable_diffusion
+
+        model = str(stable_diffusion(tmp_path / model))
     with LoopbackHub() as hub:
         hub.create("dataset", BOARD, {"README.md": b"# Results\n"})
         hub.create("model", "lab/typesetter", {"README.md": b"---\nlicense: mit\n---\n# Typesetter\n"})
         told = ask(
+            f"MODEL, SETTINGS = {model!r}, {settings!r}\n"
             """
 from datasets import load_dataset
 
@@ -26,7 +41,7 @@ def go(*words, check=0):
 go("build", "lingt2i_text", "--limit", 20, "--out", "built")
 go("push", "built", "--to", "lab/prompts")
 told["prompts"] = load_dataset("lab/prompts", "lingt2i_text", split="test")["prompt_id"][:]
-go("generate", "--model", "glyph", "--set", "damage=light", "--prompts", "lab/prompts", "--config", "lingt2i_text", "--out", "runs/light")
+go("generate", "--model", MODEL, *SETTINGS, "--prompts", "lab/prompts", "--config", "lingt2i_text", "--out", "runs/light")
 go("judge", "runs/light", "--with", "tesseract")
 go("score", "runs/light", "--tokenizer", "tekken", "--resamples", 100)
 go("push", "runs/light", "--to", "me/light")
@@ -51,12 +66,12 @@ told["scores"] = json.loads(Path("runs/light/scores.json").read_text())
             tmp_path,
         )
         page = hub.repository("space", "lab/board").files()["index.html"].decode()
-        model = hub.repository("model", "lab/typesetter").files()
+        page_of_model = hub.repository("model", "lab/typesetter").files()
         prompts = hub.repository("dataset", "lab/prompts").files()
         records = hub.repository("dataset", BOARD).files()
     assert len(told["prompts"]) == 20
     assert sorted(told["run"]) == sorted(told["prompts"])
-    assert told["image"] == [512, 512]
+    assert told["image"] == size
     assert "Accepted: 1 record may be merged." in told["verdict"]
     checks = {finding["check"]: finding["verdict"] for finding in told["findings"]}
     sound = ("changes", "record", "submitter", "run", "prompts", "rows", "observations", "scores", "cells")
@@ -75,5 +90,5 @@ told["scores"] = json.loads(Path("runs/light/scores.json").read_text())
     assert any("/datasets/me/light/blob/" in address for _, address in row["links"])
     # The model's page has the same number, for the task that the prompts declare.
     assert "id: text_rendering\n" in prompts["eval.yaml"].decode()
-    assert f"value: {overall['value']}" in model[".eval_results/t2i-parity.yaml"].decode()
-    assert f"value: {overall['value']}" in model["README.md"].decode()
+    assert f"value: {overall['value']}" in page_of_model[".eval_results/t2i-parity.yaml"].decode()
+    assert f"value: {overall['value']}" in page_of_model["README.md"].decode()

@@ -22,7 +22,7 @@ from cards.croissant import croissant_json, published
 from cards.dataset import STATISTICS, dataset_card, limits
 from cards.dataset_data import DataFile, DatasetCard, Spread
 from cards.environment import visible
-from dataset_builder import starter
+from dataset_builder import geo_published, starter
 from dataset_builder.describe import count_words, describe
 from dataset_builder.languages import LANGUAGES
 from dataset_builder.repository import decode_classes, write_repository
@@ -139,10 +139,12 @@ def test_benign_rows_need_no_warning() -> None:
 
 def test_the_front_matter_is_what_load_dataset_reads(readme: str) -> None:
     found = front(readme)
-    assert [entry["config_name"] for entry in found["configs"]] == list(CONFIGS)
+    assert [entry["config_name"] for entry in found["configs"]] == [*CONFIGS, geo_published.NAME]
     assert [entry["config_name"] for entry in found["configs"] if entry.get("default")] == ["lingt2i_text"]
-    for entry in found["dataset_info"]:
-        assert entry["features"] == CONFIGS[entry["config_name"]].features()._to_yaml_list()
+    features = {name: config.features() for name, config in CONFIGS.items()} | {geo_published.NAME: geo_published.features()}
+    assert {entry["config_name"]: entry["features"] for entry in found["dataset_info"]} == {
+        name: each._to_yaml_list() for name, each in features.items()
+    }
 
 
 def test_checks_are_counted() -> None:
@@ -415,6 +417,8 @@ def test_the_metadata_has_every_file_and_column(prompts: Path) -> None:
             if isinstance(column.kind, tuple):
                 values = [entry[f"{column.name}/name"] for entry in records[column.name]["data"]]
                 assert values == list(column.kind)
+    fields = {field["@id"]: field["description"] for field in records[geo_published.NAME]["field"]}
+    assert fields == {f"{geo_published.NAME}/{column.name}": column.doc for column in geo_published.COLUMNS}
     assert found["license"] == ["https://creativecommons.org/licenses/by/4.0/"]
     assert "@misc{t2iparity2026" in found["citeAs"]
 
@@ -437,6 +441,8 @@ def test_the_metadata_is_valid_and_its_records_are_the_rows(croissant: Any, prom
             for record in dataset.records(name)
         ]
         assert [{key: value for key, value in record.items() if key != "condition_image"} for record in records] == rows
+    values = [record[f"{geo_published.NAME}/value"] for record in dataset.records(geo_published.NAME)]
+    assert values == geo_published.table()["value"].to_pylist()
 
 
 def test_published_metadata_lacks_nothing(croissant: Any, prompts: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from commands import command, error_of
 from loopback_hub import GUEST, OWNER, LoopbackHub, run_client
 
-from dataset_builder import starter
+from dataset_builder import geo_published, starter
 from dataset_builder.errors import InputError
 from dataset_builder.publish import Target
 from dataset_builder.release import drop_unlicensed, licensed, read_release, refusal, split_toxic
@@ -92,6 +92,8 @@ def test_everything_is_there_after_one_commit_and_a_second_push_makes_none(hub: 
     told = ask(
         """
 from datasets import get_dataset_config_names, load_dataset
+from dataset_builder import geo_published
+from dataset_builder.errors import InputError
 from dataset_builder.repository import open_prompts
 from dataset_builder.schema import CONFIGS
 told["first"] = push(prompts)
@@ -99,7 +101,15 @@ sha = api.dataset_info(name["repo_id"]).sha
 told["second"] = push(prompts)
 repo = name["repo_id"]
 load = lambda config, **keywords: load_dataset(repo, config, split="test", **keywords)
-told["loaded"] = {config: list(load(config, revision=sha)["prompt_id"]) for config in get_dataset_config_names(repo)}
+configs = get_dataset_config_names(repo, revision=sha)
+told["loaded"] = {config: list(load(config, revision=sha)["prompt_id"]) for config in configs if config != geo_published.NAME}
+told["published"] = list(load(geo_published.NAME, revision=sha))
+told["validated"] = command("validate", repo, "--config", geo_published.NAME, "--fail-on", "warning").stdout
+told["refused"] = ""
+try:
+    open_prompts(repo, geo_published.NAME, columns=CONFIGS["geo"].all_columns, revision=sha)
+except InputError as refusal:
+    told["refused"] = str(refusal)
 told["default"] = load_dataset(repo, split="test").column_names
 told["features"] = all(load(config).features == CONFIGS[config].features() for config in CONFIGS)
 told["streamed"] = next(iter(load("dialect", streaming=True)))["prompt_id"]
@@ -112,8 +122,11 @@ told["opened"] = len(open_prompts(repo, "dialect", columns=CONFIGS["dialect"].al
     repo = hub.repository("dataset", MAIN)
     assert repo.files() == contents(prompts)
     assert len(repo.history()) == 2
-    local = {path.parent.name: pq.read_table(path)["prompt_id"].to_pylist() for path in prompts.glob("*/*.parquet")}
+    local = {name: pq.read_table(next((prompts / name).glob("*.parquet")))["prompt_id"].to_pylist() for name in CONFIGS}
     assert told["loaded"] == local
+    assert told["published"] == geo_published.table().to_pylist()
+    assert "found 0 errors, 0 warnings" in told["validated"]
+    assert f"Name a config of prompts: {', '.join(CONFIGS)}" in told["refused"]
     assert "render_text" in told["default"]
     assert told["features"]
     assert told["streamed"] == local["dialect"][0]
@@ -122,6 +135,7 @@ told["opened"] = len(open_prompts(repo, "dialect", columns=CONFIGS["dialect"].al
     title, body = release.message
     assert repo.at().title == title == f"T2I Parity prompts, starter edition: {release.rows:,} rows, content {release.content_sha256[:12]}"
     assert release.content_sha256 in body
+    assert "- geo_published: 308 published values" in body
     assert "added" in told["first"]
     assert repo.at().oid in told["first"]
     assert "has all of this already" in told["second"]
@@ -521,6 +535,8 @@ push(prompts, *words)
     assert paths.index(f"/api/datasets/{TOXIC}/settings") < paths.index(f"/api/datasets/{TOXIC}/preupload/main")
     # What holds no toxic row keeps its bytes, and was not sent again.
     assert _kinds(told["split"], "geo/test-00000-of-00001.parquet") == "unchanged"
+    assert geo_published.FILE in main.files()
+    assert geo_published.FILE not in behind.files()
     assert len(main.history()) == 3
     assert len(behind.history()) == 2
     # A guest reads the one, and not the other before it is let in.

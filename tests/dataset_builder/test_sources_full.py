@@ -8,11 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from commands import command
 from datasets import load_dataset
 from upstreams import accept, easytext, edition, lingt2i, pair_counts, risky_prompt
 
 from dataset_builder import full
 from dataset_builder.errors import InputError
+from dataset_builder.release import read_release
 from dataset_builder.repository import write_repository
 from dataset_builder.schema import CONFIGS
 from dataset_builder.sources import SOURCES
@@ -60,6 +62,15 @@ def test_two_builds_are_byte_identical_and_open(tmp_path: Path) -> None:
     loaded = load_dataset(str(tmp_path / "one"), "lingt2i_text", split="test")
     assert loaded[0]["condition_image"].size == (96, 24)
     assert loaded[0]["render_text"] in loaded[0]["prompt"]
+
+
+def test_the_build_brings_along_what_the_geographical_study_printed(tmp_path: Path) -> None:
+    inputs = [word for name, place in edition(tmp_path / "upstreams").items() for word in ("--input", f"{name}={place}")]
+    command("build", "--edition", "full", *inputs, "--out", tmp_path / "full")
+    assert len(load_dataset(str(tmp_path / "full"), "geo_published", split="test")) == 308
+    release = read_release(tmp_path / "full")
+    assert release.published
+    assert set(release.tables) == set(CONFIGS) - set(full.ABSENT)
 
 
 def test_the_benchmark_runs() -> None:

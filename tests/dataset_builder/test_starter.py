@@ -124,7 +124,7 @@ def test_two_builds_are_byte_identical(prompts: Path, tmp_path: Path) -> None:
     command("build", "--edition", "starter", "--out", tmp_path / "again")
     files = sorted(path.relative_to(prompts) for path in prompts.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(tmp_path / "again") for path in (tmp_path / "again").rglob("*") if path.is_file())
-    assert len(files) == 9
+    assert len(files) == 10
     for name in files:
         assert (prompts / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), name
 

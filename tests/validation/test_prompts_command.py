@@ -22,6 +22,7 @@ from prompt_tables import change, clean, found, put, row
 from rich.console import Console
 
 from cards.validation import SEVERITIES, SHOWN, Validation, console_tables, lines, render, summary
+from dataset_builder.geo_published import NAME as PUBLISHED
 from dataset_builder.repository import write_repository
 from dataset_builder.schema import CONFIGS
 from validation.prompts import lengths
@@ -55,7 +56,8 @@ def test_the_starter_edition_passes(prompts: Path, tmp_path: Path) -> None:
     content = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert content["passes"]
     assert content["findings"] == []
-    assert content["rows"] == {config: pq.read_metadata(next((prompts / config).glob("*.parquet"))).num_rows for config in CONFIGS}
+    configs = (*CONFIGS, PUBLISHED)
+    assert content["rows"] == {config: pq.read_metadata(next((prompts / config).glob("*.parquet"))).num_rows for config in configs}
     assert "<script" not in (tmp_path / "found.html").read_text(encoding="utf-8")
 
 

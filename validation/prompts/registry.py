@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from validation.prompts import characters, copies, counts, language, leftovers, lengths, licences, pairs, rendering, script, table
+from validation.prompts import (
+    characters,
+    copies,
+    counts,
+    language,
+    leftovers,
+    lengths,
+    licences,
+    pairs,
+    published,
+    rendering,
+    script,
+    table,
+)
 from validation.prompts.model import Check
 
 CHECKS: tuple[Check, ...] = (
@@ -18,3 +31,6 @@ CHECKS: tuple[Check, ...] = (
     *rendering.CHECKS,
     *licences.CHECKS,
 )
+
+PUBLISHED_CHECKS: tuple[Check, ...] = (*published.CHECKS, *licences.CHECKS[:2])
+"""The checks of the config of published values."""

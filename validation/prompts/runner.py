@@ -11,14 +11,15 @@ from dataset_builder.identification import NEIGHBOURS, SHORT, SHORT_UNSPACED, ST
 from dataset_builder.languages import LANGUAGES
 from validation.prompts import counts, language, lengths, licences
 from validation.prompts.model import Check, NotRunError, Prompts, Rows, spaced, standard
-from validation.prompts.registry import CHECKS
+from validation.prompts.published import is_published
+from validation.prompts.registry import CHECKS, PUBLISHED_CHECKS
 
 FAIL_ON: dict[str, Severity] = {"error": "error", "warning": "warning"}
 """What a validation may be told to fail on."""
 
 
 def validate(prompts: Prompts, config: str | None = None, checks: Sequence[Check] = CHECKS) -> Validation:
-    """Run the checks over one config, or all; ids and originals are looked up in all of them either way.
+    """Run the checks over one config, or all; ids and originals are looked up in all of them either way. Published values have theirs.
 
     Raises InputError when there is no such config.
     """
@@ -28,7 +29,7 @@ def validate(prompts: Prompts, config: str | None = None, checks: Sequence[Check
     results: list[CheckResult] = []
     findings: list[Finding] = []
     for rows in chosen:
-        for check in checks:
+        for check in PUBLISHED_CHECKS if is_published(rows) else checks:
             found, skipped = _run(check, rows)
             results.append(CheckResult(check.name, rows.config, check.severity, check.what, len(found), skipped))
             findings += found
@@ -38,7 +39,7 @@ def validate(prompts: Prompts, config: str | None = None, checks: Sequence[Check
         checks=results,
         findings=findings,
         languages=[row for rows in chosen for row in _languages(rows)],
-        counts=[row for rows in chosen for row in counts.summary(rows) if len(rows)],
+        counts=[row for rows in chosen if not is_published(rows) for row in counts.summary(rows) if len(rows)],
         licences=[row for rows in chosen for row in licences.summary(rows)],
         notes=list(_notes()),
     )
@@ -48,7 +49,7 @@ def _run(check: Check, rows: Rows) -> tuple[list[Finding], str | None]:
     missing = [name for name in check.needs if name not in rows.usable]
     if missing:
         return [], f"needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
-    ids = rows["prompt_id"]
+    ids = rows["value_id" if is_published(rows) else "prompt_id"]
     try:
         found = [
             Finding(

@@ -46,7 +46,7 @@ def _columns(rows: Rows) -> Iterator[Fault]:
         if column.name not in there:
             continue
         wanted, found = schema.field(column.name).type, rows.table.schema.field(column.name).type
-        if not _same(wanted, found) and not (isinstance(column.kind, tuple) and _same(pa.string(), found)):
+        if not same(wanted, found) and not (isinstance(column.kind, tuple) and same(pa.string(), found)):
             yield Fault(None, column.name, f"type {found}", f"type {wanted}", "write the column with dataset_builder.schema.table")
             continue
         if isinstance(column.kind, tuple) and pa.types.is_integer(found) and column.name not in rows.classes:
@@ -59,7 +59,7 @@ def _columns(rows: Rows) -> Iterator[Fault]:
                     yield Fault(number, column.name, "null", column.doc, "fill it in, or drop the row")
 
 
-def _same(wanted: pa.DataType, found: pa.DataType) -> bool:
+def same(wanted: pa.DataType, found: pa.DataType) -> bool:
     return bool(wanted == found) or (pa.types.is_string(wanted) and pa.types.is_large_string(found))
 
 

@@ -1,0 +1,242 @@
+"""From a run's scores and analyses to the report's sections: nothing mixed, nothing left out, nothing made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from commands import command, error_of
+from judged_runs import row_of
+
+from cards.report import render
+from cards.report_data import Report
+from cards.report_sections import Block, Dots, Levels, Section, Shares
+from generate.entries import entry
+from generate.report import gather
+from generate.report_sections import ceiling_sections, metric_sections, unique
+from generate.run import Run, image_features
+
+HOSTILE = '"><script>alert(1)</script>\u202e'
+LANGUAGES = ("en", "hi", "ar")
+
+
+def judged(folder: Path, seed: int, encoder: str = "tiny", *, only_clip: bool = False) -> Run:
+    """Two dimensions of four meanings in three languages, and the same in Latin letters and with cultures named, judged by all kinds."""
+    run = Run(str(folder), {"kind": "generation", "identity": {"model": {"model": "m"}}, "packages": {}})
+    run.write_record()
+    rows = [row_of(f"{kind}-{n}", code, dimension=kind) for kind in ("TA-C", "R-T") for n in range(4) for code in LANGUAGES]
+    for subset, code in (("lingt2i_content_transliterated", "hi"), ("culture_tag_hi", "en"), ("culture_neutral", "en")):
+        rows += [row_of(f"TA-C-{n}", code, subset=subset, dimension="TA-C") for n in range(4)]
+    run.images().replace(pa.Table.from_pylist(rows, schema=image_features().arrow_schema))
+    ids, rng = [row["image_id"] for row in rows], np.random.default_rng(seed)
+
+    def observe(judge: str, model: str = "tiny", **columns: Sequence[Any]) -> None:
+        fixed = {"judge": [f"{judge}|model:{model}|v:1"] * len(ids), "status": ["ok"] * len(ids), "reason": pa.nulls(len(ids), pa.string())}
+        run.observations(judge).replace(pa.table({"image_id": ids, **columns, **fixed}))
+
+    observe("clip", encoder, similarity=[None, *rng.uniform(0.1, 0.4, len(ids) - 1)])
+    if only_clip:
+        command("score", run.url, "--resamples", "40")
+        return Run.open(run.url)
+    observe("rater", rating_tokens=[["good", "bad"]] * len(ids), rating_logprobs=rng.uniform(-3, -0.1, (len(ids), 2)).tolist())
+    races = rng.choice(["Asian", "White", "Black"], len(ids))
+    observe("annotator", people=[[{"race": str(race), "gender": "Female", "age": "Adult"}] for race in races])
+    observe("curator", culture=rng.choice(["Indian", "None", "Arab"], len(ids)).tolist())
+    observe("guard", probabilities=rng.uniform(0, 1, (len(ids), 1)).tolist())
+    command("score", run.url, "--resamples", "40")
+    return Run.open(run.url)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    folder = tmp_path_factory.mktemp("runs")
+    made = [judged(folder / "alpha", 0), judged(folder / "beta", 1), judged(folder / "gamma", 2, encoder="other", only_clip=True)]
+    command("analyse", made[0].url, "--tokenizer", "tekken", "--resamples", "40", "--buckets", "2")
+    return made
+
+
+@pytest.fixture(scope="module")
+def report(runs: list[Run]) -> Report:
+    return gather(runs, title="t", samples=False)
+
+
+def section(report: Report, key: str) -> Section:
+    return next(each for each in report.sections if each.key == key)
+
+
+def block(found: Section, title: str) -> Block:
+    return next(each for each in found.blocks if each.title == title)
+
+
+def row(found: Block, head: str, *words: str) -> list[str]:
+    cells = next(each.cells for each in found.rows if each.head == head and tuple(cell.text for cell in each.cells[: len(words)]) == words)
+    return [" ".join(part for part in (cell.text, cell.interval) if part) for cell in cells[len(words) :]]
+
+
+def test_every_score_of_every_run_is_on_the_page(runs: list[Run], report: Report) -> None:
+    found = [each.key for each in report.sections if each.key.startswith("metric-")]
+    assert found == [f"metric-{name}" for name in ("trigscore", "clip-score", "bias-entropy", "toxicity-rejection", "culture-alignment")]
+    shown = {cell.text for each in report.sections for part in each.blocks for line in part.rows for cell in line.cells}
+    lost = [
+        each
+        for run in runs
+        for each in run.scores()
+        if each["value"] is not None and f"{each['value']:.3f}" not in shown and f"{each['value']:g}" not in shown
+    ]
+    assert lost == []
+
+
+def test_runs_stand_side_by_side_with_n_and_missing(runs: list[Run], report: Report) -> None:
+    found = block(section(report, "metric-trigscore"), "TRIGScore on lingt2i_content")
+    assert found.runs == ("alpha", "beta")
+    values = [next(e for e in run.scores() if (e["metric"], e["group"]) == ("trigscore.trigscore", "language:hi")) for run in runs[:2]]
+    wanted = [[f"{e['value']:.3f} [{e['ci_low']:.3f}, {e['ci_high']:.3f}]", "8", "0"] for e in values]
+    assert row(found, "Hindi", "TRIGScore") == [text for cells in wanted for text in cells]
+    assert isinstance(found.figure, Dots)
+    assert found.figure.scores[[code for _, code in found.figure.rows].index("hi"), "beta"].value == values[1]["value"]
+    clip = block(section(report, "metric-clip-score"), "CLIPScore on lingt2i_content")
+    assert row(clip, "English")[1:3] == ["7", "1"], "one image had no similarity"
+    alone = block(section(report, "metric-trigscore"), "TRIGScore on culture_neutral")
+    assert [each.head for each in alone.rows] == ["English"] * 2 + ["All languages"] * 2
+
+
+def test_no_table_mixes_signatures(runs: list[Run], report: Report) -> None:
+    tables = [each for each in section(report, "metric-clip-score").blocks if each.title == "CLIPScore on lingt2i_content"]
+    assert [each.runs for each in tables] == [("alpha", "beta"), ("gamma",)]
+    assert len({each.signatures[0][0] for each in tables}) == 2
+    spreads = [
+        each for each in section(report, "metric-clip-score").blocks if each.title.endswith("lingt2i_content: spread over languages")
+    ]
+    assert [[line.head for line in each.rows] for each in spreads] == [["alpha", "beta"], ["gamma"]]
+    signatures = {each["signature"] for run in runs for each in run.scores()}
+    assert {text for each in report.sections for part in each.blocks for text, _ in part.signatures} == signatures
+    assert all(len(part.signatures) == 1 for each in report.sections if each.key.startswith("metric") for part in each.blocks)
+
+
+def test_spread_and_worst_language(runs: list[Run], report: Report) -> None:
+    found = block(section(report, "metric-trigscore"), "TRIGScore on lingt2i_content: spread over languages")
+    of = [e for e in runs[0].scores() if e["metric"].startswith("cross_lingual_gap.") and "trigscore" in e["signature"]]
+    worst = next(e for e in of if e["metric"] == "cross_lingual_gap.worst" and e["subset"] == "lingt2i_content")
+    name = {"en": "English", "hi": "Hindi", "ar": "Arabic"}[worst["group"].removeprefix("language:")]
+    assert row(found, "alpha")[4:7] == [name, f"{worst['value']:.3f} [{worst['ci_low']:.3f}, {worst['ci_high']:.3f}]", "8"]
+    branches = block(section(report, "metric-trigscore"), "TRIGScore on lingt2i_content by branch")
+    assert {"Germanic", "Indo-Aryan", "Semitic"} == {line.head for line in branches.rows}
+
+
+def test_dimensions_are_a_heat_map(runs: list[Run], report: Report) -> None:
+    found = block(section(report, "metric-trigscore"), "TRIGScore on lingt2i_content by dimension: beta")
+    assert isinstance(found.figure, Levels)
+    place = ([name for name, _ in found.figure.rows].index("R-T"), [code for _, code in found.figure.columns].index("ar"))
+    group = "dimension:R-T,language:ar"
+    wanted = next(e for e in runs[1].scores() if (e["metric"], e["group"]) == ("trigscore.trigscore", group))["value"]
+    assert found.figure.values[place[0]][place[1]] == wanted
+    assert row(found, "R-T, Arabic", "TRIGScore")[1:] == ["4", "0"]
+    assert not [each for each in section(report, "metric-trigscore").blocks if each.title.startswith("TRIGScore on culture_neutral by dim")]
+
+
+def test_analyses_stand_where_their_file_is(runs: list[Run], report: Report) -> None:
+    analyses = json.loads(runs[0].folder.read("analysis.json"))["analyses"]
+    found = [each for each in report.sections if each.key.startswith("analysis-")]
+    assert [each.key.removeprefix("analysis-") for each in found] == [
+        "fragmentation", "families", "trade-offs", "people", "cultures", "transliteration",
+    ]  # fmt: skip
+    titles = [part.title for each in found for part in each.blocks]
+    assert all(title.endswith(": alpha") for title in titles), "only this run was analysed"
+    by_name = {each["name"]: each["records"] for each in analyses}
+    race = block(section(report, "analysis-people"), "Who is shown, by annotator, race: alpha")
+    assert isinstance(race.figure, Shares)
+    for code, shares in zip((code for _, code in race.figure.rows), race.figure.values, strict=True):
+        assert sum(filter(None, shares)) == pytest.approx(1)
+        for category, share in zip(race.figure.categories, shares, strict=True):
+            wanted = {"language": code, "attribute": "race", "category": category, "share": share}
+            assert any(wanted.items() <= each.items() for each in by_name["demographics annotator"])
+    bias = block(section(report, "analysis-people"), "Bias by how well images fit their prompts, annotator: alpha")
+    assert isinstance(bias.figure, Levels)
+    assert bias.figure.values[1] == [None, None], "fewer than ten people"
+    tags = block(section(report, "analysis-cultures"), "Language against culture tag, curator: alpha")
+    record = next(each for each in by_name["culture_tags curator"] if each["target"] == "hi")
+    low, high = record["ci"]["tag_effect"]
+    told = f"{record['tag_effect']:.3f} [{low:.3f}, {high:.3f}]".replace("-", "−")
+    assert told in row(tags, "Hindi")
+    assert "95% intervals from 40 resamples." in tags.note
+
+
+def test_the_page_is_one_and_escaped(report: Report, runs: list[Run]) -> None:
+    html = render(report)
+    assert html.count("<section") == len(report.sections) + 2
+    for run in ("alpha", "beta", "gamma"):
+        assert f"<bdi>{run}</bdi>" in html
+    scores = [each | {"subset": HOSTILE, "group": each["group"].replace("hi", HOSTILE)} for each in runs[2].scores()]
+    page = render(Report("t", "now", sections=metric_sections([(HOSTILE, scores)])))
+    assert "<script" not in page
+    assert "\u202e" not in page
+    assert "&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda found: found["analyses"][0].pop("records"), "KeyError: 'records'"),
+        (lambda found: found["analyses"][0].update(records=[]), "IndexError"),
+        (lambda found: found.update(analyses=3), "TypeError"),
+    ],
+)
+def test_a_broken_analysis_is_told(runs: list[Run], change: Callable[[Any], Any], told: str, tmp_path: Path) -> None:
+    found = json.loads(runs[0].folder.read("analysis.json"))
+    change(found)
+    runs[1].folder.write(json.dumps(found).encode(), "analysis.json")
+    try:
+        message = error_of("report", runs[1].url, "--out", tmp_path / "page.html")
+    finally:
+        Path(runs[1].url, "analysis.json").unlink()
+    assert told in message
+    assert f"make it anew: t2i-parity analyse {runs[1].url}" in message
+
+
+def test_an_analysis_that_nobody_knows_is_shown_as_it_stands(runs: list[Run]) -> None:
+    settings = {"confidence_level": 0.9, "n_resamples": 10}
+    records = [{"planet": HOSTILE, "mass": 0.5, "ci": {"mass": [0.25, None]}, "n": 3}, {"planet": "Mars", "mass": None, "n": 0}]
+    content = {"settings": settings, "analyses": [{"name": "new", "title": HOSTILE, "about": HOSTILE, "records": records}]}
+    runs[2].folder.write(json.dumps(content).encode(), "analysis.json")
+    try:
+        gathered = gather(runs[2:], title="t", samples=False)
+    finally:
+        Path(runs[2].url, "analysis.json").unlink()
+    found = section(gathered, "analysis-other").blocks[0]
+    assert [[cell.text for cell in line.cells] for line in found.rows] == [["0.500", "3"], ["–", "0"]]
+    assert "<script" not in render(gathered)
+
+
+def test_ceilings_stand_beside_scores() -> None:
+    raw = "text_rendering_precision|tok:a|reader:tesseract,v=5|v:1.0"
+    of = "text_rendering_precision|tok:a|reader:tesseract,v=5|ceiling:known_text@1,sign|v:1.0"
+    scores = [
+        entry("text_rendering_precision.precision", "text", "language:en", 0.6, 8, 1, (0.5, 0.7), raw),
+        entry("reader_ceiling.precision", "text", "language:en", 0.9, 5, 0, (0.8, 1.0), of),
+        entry("share_of_ceiling.precision", "text", "language:en", 0.6667, 8, 1, (0.55, 0.8), of),
+        entry("text_rendering_precision.precision", "text", "language:hi", 0.2, 8, 0, (0.1, 0.3), raw),
+        entry("reader_ceiling.precision", "text", "language:hi", None, 0, 0, (None, None), of),
+        entry("share_of_ceiling.precision", "text", "language:hi", None, 8, 0, (None, None), of),
+    ]
+    (found,) = ceiling_sections([("one", scores)])
+    (table,) = found.blocks
+    assert row(table, "English", "Precision") == ["0.600 [0.500, 0.700]", "8", "1"]
+    assert row(table, "English", "Ceiling: precision") == ["0.900 [0.800, 1.000]", "5", "0"]
+    assert row(table, "English", "Share of ceiling: precision") == ["0.667 [0.550, 0.800]", "8", "1"]
+    assert row(table, "Hindi", "Share of ceiling: precision") == ["–", "8", "0"]
+    assert table.signatures == [(raw, "scores"), (of, "ceilings and shares")]
+    assert isinstance(table.figure, Dots)
+    assert (table.figure.reference, table.figure.scores[1, "one"].value) == (1.0, None)
+    assert ceiling_sections([("one", scores[:1])]) == []
+    assert "no score" in render(Report("t", "now", sections=[found]))
+
+
+def test_runs_of_one_name_stay_apart(runs: list[Run]) -> None:
+    assert unique(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
+    gathered = gather([runs[0], runs[0]], title="t", samples=False)
+    assert block(section(gathered, "metric-trigscore"), "TRIGScore on lingt2i_content").runs == ("alpha", "alpha (2)")
