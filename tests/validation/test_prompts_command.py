@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from browser import chromium
 from commands import command, error_of
 from loopback_hub import LoopbackHub, run_client
 from prompt_tables import change, clean, found, put, row
@@ -267,28 +266,10 @@ def test_checks_that_ran_nowhere_say_why(full: Validation) -> None:
     assert set(by_name["zero_width"].counts) == set(SEVERITIES)
 
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None)
-DRIVER = next((path for path in ("/usr/bin/chromedriver", shutil.which("chromedriver")) if path and Path(path).is_file()), None)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("no Chromium with a driver: needs chromium (or google-chrome) and chromedriver on the path")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"):
-            options.add_argument(option)
-        driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-        try:
-            yield driver
-        finally:
-            driver.quit()
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.mark.parametrize("width", [360, 1280])
