@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from markupsafe import Markup
 
-from cards.environment import environment, script_json, visible
+from t2i_parity.cards.environment import environment, script_json, visible
 
 Axis = Literal["language", "dialect", "country"]
 AXES: tuple[Axis, ...] = ("language", "dialect", "country")

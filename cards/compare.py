@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from cards.environment import environment, number, p_value, visible
+from t2i_parity.cards.environment import environment, number, p_value, visible
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cards.citations import ARXIV, PROJECT
-from cards.dataset import SUMMARY, TITLE, limits
-from cards.dataset_data import ConfigFacts, DatasetCard, PublishedFacts
+from t2i_parity.cards.citations import ARXIV, PROJECT
+from t2i_parity.cards.dataset import SUMMARY, TITLE, limits
+from t2i_parity.cards.dataset_data import ConfigFacts, DatasetCard, PublishedFacts
 
 PARQUET = "application/x-parquet"
 

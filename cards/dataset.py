@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from cards.citations import PROJECT, STUDIES
-from cards.dataset_data import ConfigFacts, DatasetCard, LicenseFacts, PublishedFacts, Spread
-from cards.environment import environment
+from t2i_parity.cards.citations import PROJECT, STUDIES
+from t2i_parity.cards.dataset_data import ConfigFacts, DatasetCard, LicenseFacts, PublishedFacts, Spread
+from t2i_parity.cards.environment import environment
 
 TITLE = "T2I Parity prompts"
 SUMMARY = (

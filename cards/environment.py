@@ -79,7 +79,7 @@ def p_value(value: float | None) -> str:
 def environment() -> Environment:
     """The shared environment over ``cards/templates``; a name that a template misspells is an error."""
     env = Environment(
-        loader=PackageLoader("cards", "templates"),
+        loader=PackageLoader("t2i_parity.cards", "templates"),
         autoescape=select_autoescape(["html.j2"], default_for_string=False, default=False),
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cards.environment import environment, visible
-from cards.maps import Map, dot_plot, shapes, world_map
+from t2i_parity.cards.environment import environment, visible
+from t2i_parity.cards.maps import Map, dot_plot, shapes, world_map
 
 
 @dataclass(frozen=True, slots=True)

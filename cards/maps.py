@@ -16,8 +16,8 @@ from importlib import resources
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from cards.environment import visible
-from cards.plots import GRID, INK, MUTED, SERIES, Plot, _axes, _both, _figure, _inline, _label, _point, _Shape, latin
+from t2i_parity.cards.environment import visible
+from t2i_parity.cards.plots import GRID, INK, MUTED, SERIES, Plot, _axes, _both, _figure, _inline, _label, _point, _Shape, latin
 
 VIEW = (0, -4, 1000, 438)
 STEPS = 5

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from cards.environment import environment
+from t2i_parity.cards.environment import environment
 
 PLOT = "mitigation.svg"
 """Where the plot stands in a sweep's folder."""

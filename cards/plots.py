@@ -18,10 +18,10 @@ from matplotlib.ticker import MaxNLocator
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cards.dataset_data import DatasetCard, Group
-    from cards.mitigation import Mitigation
-    from cards.report_audit import HeatMap
-    from cards.report_data import Audit, Rendering, Side
+    from t2i_parity.cards.dataset_data import DatasetCard, Group
+    from t2i_parity.cards.mitigation import Mitigation
+    from t2i_parity.cards.report_audit import HeatMap
+    from t2i_parity.cards.report_data import Audit, Rendering, Side
 
 # Colours that stand in the drawing for CSS variables; they are replaced when it is written.
 INK, MUTED, GRID, BEYOND, SURFACE = "#010101", "#020202", "#030303", "#040404", "#050505"

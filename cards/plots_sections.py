@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import MaxNLocator
 
-from cards.plots import (
+from t2i_parity.cards.plots import (
     GRID,
     INK,
     MARKERS,
@@ -27,7 +27,7 @@ from cards.plots import (
 )
 
 if TYPE_CHECKING:
-    from cards.report_sections import Dots, Levels, Shares
+    from t2i_parity.cards.report_sections import Dots, Levels, Shares
 
 
 def series_look(number: int) -> Style:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cards.environment import environment
+from t2i_parity.cards.environment import environment
 
 
 def published_card(

@@ -13,13 +13,13 @@ from PIL import Image, ImageOps, features
 from rapidfuzz.distance import Levenshtein
 from uniseg.graphemecluster import grapheme_clusters
 
-from cards.environment import environment, number, p_value
-from cards.environment import visible as visible
-from cards.report_audit import console_tables_of, drawn, signatures_of
-from cards.report_data import Rendering, Report, Sample, Score, Side
-from cards.report_sections import drawn as drawn_sections
-from cards.report_sections import runs_of
-from cards.report_sections import signatures_of as section_signatures
+from t2i_parity.cards.environment import environment, number, p_value
+from t2i_parity.cards.environment import visible as visible
+from t2i_parity.cards.report_audit import console_tables_of, drawn, signatures_of
+from t2i_parity.cards.report_data import Rendering, Report, Sample, Score, Side
+from t2i_parity.cards.report_sections import drawn as drawn_sections
+from t2i_parity.cards.report_sections import runs_of
+from t2i_parity.cards.report_sections import signatures_of as section_signatures
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,7 +37,7 @@ KEYS = {"precision": "Precision", "ned_char": "Characters", "ned_token": "Tokens
 def render(report: Report) -> str:
     """The report as one HTML page that asks for nothing outside itself and is complete without JavaScript; same input, same text."""
     # Matplotlib takes long to import, and whoever only fills a Report does not draw.
-    from cards.plots import audit_marks, forest_limit, forest_plot, precision_plot, styles
+    from t2i_parity.cards.plots import audit_marks, forest_limit, forest_plot, precision_plot, styles
 
     look = styles(report.renderings, runs_of(report.sections))
     signatures = _signatures(report)

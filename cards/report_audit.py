@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from cards.environment import visible
+from t2i_parity.cards.environment import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -91,7 +91,7 @@ def signatures_of(sections: Sequence[AuditSection]) -> list[tuple[str, str]]:
 
 def drawn(sections: Sequence[AuditSection]) -> list[dict[str, Any]]:
     """The sections as the template takes them: with their heat maps drawn, and rows of one head grouped."""
-    from cards.plots import heat_map
+    from t2i_parity.cards.plots import heat_map
 
     answer = []
     for section in merged(sections):
@@ -149,7 +149,7 @@ def _fill_matrix(table: Table, heat: HeatMap) -> None:
     """A heat map for a terminal: shifts in percentage points, with an asterisk where a test shows a difference."""
     from rich.text import Text
 
-    from cards.report import points
+    from t2i_parity.cards.report import points
 
     table.add_column("Δ pp; * Holm p < 0.05")
     for column in heat.columns:

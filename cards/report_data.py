@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cards.report_audit import AuditSection
-from cards.report_sections import Section
+from t2i_parity.cards.report_audit import AuditSection
+from t2i_parity.cards.report_sections import Section
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from cards.environment import visible
-from cards.report_audit import Row
+from t2i_parity.cards.environment import visible
+from t2i_parity.cards.report_audit import Row
 
 if TYPE_CHECKING:
-    from cards.plots import Style
-    from cards.report_data import Score
+    from t2i_parity.cards.plots import Style
+    from t2i_parity.cards.report_data import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _figure(
     salt: str, block: Block, look: Mapping[str, Style], level: str
 ) -> tuple[tuple[Markup, Markup] | None, list[tuple[Markup, str]]]:
     """(the plot in both shapes, its legend: a mark and a name each)."""
-    from cards.plots_sections import dots_plot, levels_plot, series_look, shares_plot, swatch
+    from t2i_parity.cards.plots_sections import dots_plot, levels_plot, series_look, shares_plot, swatch
 
     figure, title = block.figure, visible(block.title)
     below = "The table below the plot holds the same numbers."

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cards.dataset import hub_license
-from cards.environment import environment
+from t2i_parity.cards.dataset import hub_license
+from t2i_parity.cards.environment import environment
 
 SCORES = "assets/scores.svg"
 """Where the plot of the scores stands in a published run."""

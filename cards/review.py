@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from markupsafe import Markup
 
-from cards.environment import environment, script_json, visible
+from t2i_parity.cards.environment import environment, script_json, visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from cards.environment import environment
+from t2i_parity.cards.environment import environment
 
 
 @dataclass(frozen=True, slots=True)

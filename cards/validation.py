@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from cards.environment import environment, visible
+from t2i_parity.cards.environment import environment, visible
 
 if TYPE_CHECKING:
     from rich.table import Table

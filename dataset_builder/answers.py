@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from dataset_builder.chat import ChatModel, ChatRequest, Completion, Usage
-from dataset_builder.endpoints import RequestError
-from dataset_builder.errors import require
+from t2i_parity.dataset_builder.chat import ChatModel, ChatRequest, Completion, Usage
+from t2i_parity.dataset_builder.endpoints import RequestError
+from t2i_parity.dataset_builder.errors import require
 
 Value = TypeVar("Value")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from cards.dataset import SUMMARY, TITLE
+from t2i_parity.cards.dataset import SUMMARY, TITLE
 
 EVAL_YAML = "eval.yaml"
 FRAMEWORK = "t2i-parity"

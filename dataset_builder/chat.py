@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
-from dataset_builder.endpoints import Client, Endpoint, RequestError
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
+from t2i_parity.dataset_builder.errors import InputError
 
 Role = Literal["system", "user", "assistant"]
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from dataset_builder.console import output
-from dataset_builder.construct_cli import construct
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.construct_cli import construct
+from t2i_parity.dataset_builder.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -60,10 +60,10 @@ def build(
     """
     from rich.table import Table
 
-    from dataset_builder import geo_published
-    from dataset_builder.repository import write_repository
-    from dataset_builder.schema import config as declared
-    from dataset_builder.selection import wanted
+    from t2i_parity.dataset_builder import geo_published
+    from t2i_parity.dataset_builder.repository import write_repository
+    from t2i_parity.dataset_builder.schema import config as declared
+    from t2i_parity.dataset_builder.selection import wanted
 
     if config == geo_published.NAME:
         _build_published(out, {"source": source, "input": input, "control": control, "only": only, "limit": limit, "part": part})
@@ -100,7 +100,7 @@ def build(
 
 def _build_published(out: Path, given: Mapping[str, object]) -> None:
     """The published values of the geographical study alone, which no option changes."""
-    from dataset_builder import geo_published
+    from t2i_parity.dataset_builder import geo_published
 
     chosen = [name for name, value in given.items() if value]
     if chosen:
@@ -117,7 +117,7 @@ app.command()(construct)
 
 def _selected(tables: dict[str, pa.Table], wanted: Mapping[str, list[str]], *, mini: bool, limit: int | None) -> dict[str, pa.Table]:
     """What is wanted of each config; a config that has none of it is left out, and a value that no config has is an error."""
-    from dataset_builder.selection import select_table, values_of
+    from t2i_parity.dataset_builder.selection import select_table, values_of
 
     present = {name: values_of(rows) for name, rows in tables.items()} if wanted else {}
     for keyword, values in wanted.items():
@@ -136,7 +136,7 @@ def _selected(tables: dict[str, pa.Table], wanted: Mapping[str, list[str]], *, m
 
 
 def _edition(edition: str, inputs: list[str]) -> tuple[dict[str, pa.Table], str]:
-    from dataset_builder import full, starter
+    from t2i_parity.dataset_builder import full, starter
 
     places = {}
     for pair in inputs:
@@ -154,7 +154,7 @@ def _edition(edition: str, inputs: list[str]) -> tuple[dict[str, pa.Table], str]
 
 
 def _imported(source: str, inputs: list[str], part: str | None) -> tuple[dict[str, pa.Table], str]:
-    from dataset_builder.sources import SOURCES
+    from t2i_parity.dataset_builder.sources import SOURCES
 
     if source not in SOURCES:
         raise InputError(f"unknown source {source!r}: expected one of {', '.join(SOURCES)}")
@@ -165,8 +165,8 @@ def _imported(source: str, inputs: list[str], part: str | None) -> tuple[dict[st
 
 
 def _extend_geo(tables: dict[str, pa.Table], countries: str) -> None:
-    from dataset_builder.schema import table
-    from dataset_builder.sources import geo_extension
+    from t2i_parity.dataset_builder.schema import table
+    from t2i_parity.dataset_builder.sources import geo_extension
 
     if countries not in ("contacted", "all"):
         raise InputError(f"unknown set of countries {countries!r}: expected studied, contacted or all")
@@ -178,8 +178,8 @@ def _extend_geo(tables: dict[str, pa.Table], countries: str) -> None:
 
 def _add_control(tables: dict[str, pa.Table], kind: str, encoder: str) -> None:
     """Append the derived rows of one control to the config that it is a control of."""
-    from dataset_builder.controls import culture_tags, encoders, rows_of, transliteration, typos
-    from dataset_builder.schema import table
+    from t2i_parity.dataset_builder.controls import culture_tags, encoders, rows_of, transliteration, typos
+    from t2i_parity.dataset_builder.schema import table
 
     of_config = {"transliteration": "lingt2i_content", "culture_tags": "lingt2i_content", "typos": "dialect"}
     if kind not in of_config:

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 import typer
 from rich.console import Console
 
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.errors import InputError
 
 COMMANDS = "t2i_parity.commands"
 """The entry-point group by which each package hands in its commands, so that no package imports one above it."""

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dataset_builder.pipelines.calls import Desk
-    from dataset_builder.pipelines.captions import Captions
-    from dataset_builder.pipelines.dialect import Dialect
-    from dataset_builder.pipelines.lingt2i import LingT2I
-    from dataset_builder.pipelines.roles import Role
-    from dataset_builder.pipelines.steps import Outcome, Step, Text, Workplace
+    from t2i_parity.dataset_builder.pipelines.calls import Desk
+    from t2i_parity.dataset_builder.pipelines.captions import Captions
+    from t2i_parity.dataset_builder.pipelines.dialect import Dialect
+    from t2i_parity.dataset_builder.pipelines.lingt2i import LingT2I
+    from t2i_parity.dataset_builder.pipelines.roles import Role
+    from t2i_parity.dataset_builder.pipelines.steps import Outcome, Step, Text, Workplace
 
 PIPELINES = ("lingt2i", "dialect")
 ANSWERS = "answers.sqlite"
@@ -77,11 +77,11 @@ def construct(
 
     Example: t2i-parity construct lingt2i --captions captions.csv --set url=http://127.0.0.1:8000/v1 --set model=NAME --dry-run
     """
-    from dataset_builder.pipelines.cache import AnswerCache
-    from dataset_builder.pipelines.calls import Desk
-    from dataset_builder.pipelines.captions import read_captions
-    from dataset_builder.pipelines.roles import roles
-    from dataset_builder.pipelines.steps import Workplace
+    from t2i_parity.dataset_builder.pipelines.cache import AnswerCache
+    from t2i_parity.dataset_builder.pipelines.calls import Desk
+    from t2i_parity.dataset_builder.pipelines.captions import read_captions
+    from t2i_parity.dataset_builder.pipelines.roles import roles
+    from t2i_parity.dataset_builder.pipelines.steps import Workplace
 
     if pipeline not in PIPELINES:
         raise InputError(f"unknown pipeline {pipeline!r}: expected {' or '.join(PIPELINES)}")
@@ -139,9 +139,9 @@ def _lingt2i(
     chrf: float | None,
     keep_incomplete: bool,
 ) -> LingT2I:
-    from dataset_builder.controls import encoders
-    from dataset_builder.pipelines.lingt2i import LingT2I, Plan
-    from dataset_builder.pipelines.review import read_verdicts
+    from t2i_parity.dataset_builder.controls import encoders
+    from t2i_parity.dataset_builder.pipelines.lingt2i import LingT2I, Plan
+    from t2i_parity.dataset_builder.pipelines.review import read_verdicts
 
     usual = Plan()
     plan = Plan(
@@ -159,9 +159,9 @@ def _lingt2i(
 
 
 def _run_lingt2i(made: LingT2I, desk: Desk, place: Workplace, out: Path, console: Console, *, pilot: bool) -> None:
-    from dataset_builder.pipelines.lingt2i import accuracy, rejected_at
-    from dataset_builder.repository import write_repository
-    from dataset_builder.schema import table
+    from t2i_parity.dataset_builder.pipelines.lingt2i import accuracy, rejected_at
+    from t2i_parity.dataset_builder.repository import write_repository
+    from t2i_parity.dataset_builder.schema import table
 
     with _progress(desk, console) as told:
         done = place.run(made.steps(made.pilot if pilot else None), desk, told, "pilot" if pilot else "steps")
@@ -247,8 +247,8 @@ def _pilot_round(made: LingT2I, done: Mapping[str, Outcome], place: Workplace, c
 
 
 def _corrections_page(waiting: Sequence[Text]) -> str:
-    from cards.review import review_page
-    from dataset_builder.pipelines.review import FORMAT
+    from t2i_parity.cards.review import review_page
+    from t2i_parity.dataset_builder.pipelines.review import FORMAT
 
     return review_page(_items(waiting, told=True), kind="corrections", title="Flagged translations", form=FORMAT, qualities={})
 
@@ -257,8 +257,8 @@ def _human_check(made: LingT2I, kept: Sequence[Text], place: Workplace, console:
     """The page of the sample, and what people said so far: shares with intervals, and κ between raters."""
     from rich.table import Table
 
-    from cards.review import review_page
-    from dataset_builder.pipelines.review import FORMAT, agreements, shares
+    from t2i_parity.cards.review import review_page
+    from t2i_parity.dataset_builder.pipelines.review import FORMAT, agreements, shares
 
     sample = made.human_sample(kept)
     page = review_page(_items(sample, told=False), kind="check", title="Human check of translations", form=FORMAT, qualities=QUESTIONS)
@@ -296,9 +296,9 @@ def _human_check(made: LingT2I, kept: Sequence[Text], place: Workplace, console:
 
 
 def _items(texts: Sequence[Text], *, told: bool) -> list[Any]:
-    from cards.review import ReviewItem
-    from dataset_builder.languages import LANGUAGES
-    from dataset_builder.schema import text_sha256
+    from t2i_parity.cards.review import ReviewItem
+    from t2i_parity.dataset_builder.languages import LANGUAGES
+    from t2i_parity.dataset_builder.schema import text_sha256
 
     return [
         ReviewItem(
@@ -331,7 +331,7 @@ def _dialect(
     varieties: str | None,
     cross_lingual: str | None,
 ) -> Dialect:
-    from dataset_builder.pipelines.dialect import CROSS_LINGUAL, Dialect, Plan, own_examples, read_examples
+    from t2i_parity.dataset_builder.pipelines.dialect import CROSS_LINGUAL, Dialect, Plan, own_examples, read_examples
 
     usual = Plan()
     others = usual.cross_lingual if cross_lingual is None else () if cross_lingual == "none" else _listed(cross_lingual)
@@ -344,10 +344,10 @@ def _dialect(
 def _run_dialect(
     made: Dialect, desk: Desk, place: Workplace, out: Path, console: Console, toxicity: Sequence[str], encoder: str | None
 ) -> None:
-    from dataset_builder.controls import encoders
-    from dataset_builder.pipelines.dialect import audit, distribution
-    from dataset_builder.repository import write_repository
-    from dataset_builder.schema import table
+    from t2i_parity.dataset_builder.controls import encoders
+    from t2i_parity.dataset_builder.pipelines.dialect import audit, distribution
+    from t2i_parity.dataset_builder.repository import write_repository
+    from t2i_parity.dataset_builder.schema import table
 
     scorers = _scorers(toxicity) if not desk.estimate else {}
     with _progress(desk, console) as told:
@@ -406,7 +406,7 @@ class _FilterScorer:
 
 
 def _scorers(named: Sequence[str]) -> dict[str, _FilterScorer]:
-    from dataset_builder.pipelines.roles import provided
+    from t2i_parity.dataset_builder.pipelines.roles import provided
 
     scorers: dict[str, _FilterScorer] = {}
     for spec in named:
@@ -490,7 +490,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 def _show_estimate(done: Mapping[str, Outcome], desk: Desk, console: Console, what: str) -> None:
     from rich.table import Table
 
-    from dataset_builder.chat import Usage
+    from t2i_parity.dataset_builder.chat import Usage
 
     shown = Table(title=f"Estimate for {what}: nobody was asked", title_justify="left")
     for heading in ("step", "role", "calls", "known", "to ask", "input tokens", "output tokens", "US dollars"):
@@ -561,7 +561,7 @@ def _same_model(desk: Desk, console: Console) -> None:
 
 
 def _written(console: Console, out: Path, config: str, n: int, done: Mapping[str, Outcome], absent: Sequence[str]) -> None:
-    from dataset_builder.chat import Usage
+    from t2i_parity.dataset_builder.chat import Usage
 
     failed = sum(text.fault == "request_failed" for outcome in done.values() for text in outcome.faulty)
     if failed:

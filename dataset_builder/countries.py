@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
     from babel import Locale

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cards.dataset_data import (
+from t2i_parity.cards.dataset_data import (
     Checked,
     ColumnFacts,
     ConfigFacts,
@@ -23,12 +23,12 @@ from cards.dataset_data import (
     SourceFacts,
     Spread,
 )
-from dataset_builder import geo_published
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.licenses import UNKNOWN, terms
-from dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Config
-from dataset_builder.sources import geo
-from dataset_builder.varieties import VARIETIES
+from t2i_parity.dataset_builder import geo_published
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.licenses import UNKNOWN, terms
+from t2i_parity.dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Config
+from t2i_parity.dataset_builder.sources import geo
+from t2i_parity.dataset_builder.varieties import VARIETIES
 
 COUNTED = ("subset", "dimension", "label", "category", "country", "noun")
 """The columns whose values are counted, where a config has them."""

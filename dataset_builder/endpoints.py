@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.errors import InputError, first_line
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses that a later attempt may turn into an answer."""

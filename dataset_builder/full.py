@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from dataset_builder.schema import CONFIGS
-from dataset_builder.sources import SOURCES
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import CONFIGS
+from t2i_parity.dataset_builder.sources import SOURCES
 
 EDITION = ("lingt2i", "dialect_pairs", "dialectgen", "geo")
 """The sources of the edition; another one joins when an input names it."""

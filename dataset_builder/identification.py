@@ -16,7 +16,7 @@ from typing import Any
 
 from fontTools import unicodedata as scripts
 
-from dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES
 
 STUDIED = tuple(dict.fromkeys(language.standard or code for code, language in LANGUAGES.items()))
 NEIGHBOURS = ("it", "nl", "ca", "fa", "ur", "uk", "bg", "mr")

@@ -22,7 +22,7 @@ from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationE
 from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoFile, SpaceInfo
 from huggingface_hub.utils._validators import validate_repo_id
 
-from dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.errors import InputError, first_line
 
 TRIES = 5
 LONGEST_WAIT = 600.0

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
-    from dataset_builder.publish import Outcome, Plan
-    from dataset_builder.release import Dropped, Licensed, Release
+    from t2i_parity.dataset_builder.publish import Outcome, Plan
+    from t2i_parity.dataset_builder.release import Dropped, Licensed, Release
 
 
 def push(
@@ -44,9 +44,9 @@ def push(
 
     Example: t2i-parity push prompts --to me/t2i-parity-prompts --dry-run
     """
-    from dataset_builder import publish
-    from dataset_builder.release import drop_unlicensed as without_unlicensed
-    from dataset_builder.release import licensed, read_release, rebuilt, refusal, split_toxic
+    from t2i_parity.dataset_builder import publish
+    from t2i_parity.dataset_builder.release import drop_unlicensed as without_unlicensed
+    from t2i_parity.dataset_builder.release import licensed, read_release, rebuilt, refusal, split_toxic
 
     target = publish.Target(to, revision, create_pr=pr, private=private)
     if gated_toxic is None and gated_revision is not None:

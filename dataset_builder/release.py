@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from huggingface_hub import metadata_load
 
-from dataset_builder import geo_published
-from dataset_builder.benchmark import EVAL_YAML
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.licenses import KNOWN, UNKNOWN, License, terms
-from dataset_builder.repository import card_configs, content_sha256, decode_classes, write_repository
-from dataset_builder.schema import CONFIGS, check_table, config
-from dataset_builder.storage import Folder, read_parquet
-from dataset_builder.varieties import VARIETIES
+from t2i_parity.dataset_builder import geo_published
+from t2i_parity.dataset_builder.benchmark import EVAL_YAML
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.licenses import KNOWN, UNKNOWN, License, terms
+from t2i_parity.dataset_builder.repository import card_configs, content_sha256, decode_classes, write_repository
+from t2i_parity.dataset_builder.schema import CONFIGS, check_table, config
+from t2i_parity.dataset_builder.storage import Folder, read_parquet
+from t2i_parity.dataset_builder.varieties import VARIETIES
 
 CARD = "README.md"
 BESIDE_THE_DATA = (CARD, "croissant.json", EVAL_YAML, "assets/**")

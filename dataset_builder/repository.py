@@ -12,15 +12,15 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from cards.croissant import croissant_json
-from cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
-from cards.dataset_data import DataFile, DatasetCard
-from dataset_builder import geo_published
-from dataset_builder.benchmark import EVAL_YAML, eval_yaml
-from dataset_builder.describe import describe
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.schema import CONFIGS, Column, check_table, config, text_sha256
-from dataset_builder.storage import Folder, parquet_bytes, read_parquet
+from t2i_parity.cards.croissant import croissant_json
+from t2i_parity.cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
+from t2i_parity.cards.dataset_data import DataFile, DatasetCard
+from t2i_parity.dataset_builder import geo_published
+from t2i_parity.dataset_builder.benchmark import EVAL_YAML, eval_yaml
+from t2i_parity.dataset_builder.describe import describe
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.schema import CONFIGS, Column, check_table, config, text_sha256
+from t2i_parity.dataset_builder.storage import Folder, parquet_bytes, read_parquet
 
 SPLIT = "test"
 
@@ -68,7 +68,7 @@ def write_repository(
 
 def _pages(card: DatasetCard) -> dict[str, str]:
     """What stands beside the data, by path: the plot, the metadata for machines and, last, the card that shows both."""
-    from cards.plots import statistics_plot
+    from t2i_parity.cards.plots import statistics_plot
 
     title = "Rows and lengths of the prompts"
     return {

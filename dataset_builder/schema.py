@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
 
 if TYPE_CHECKING:
     from datasets import Features

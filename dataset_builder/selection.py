@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
 
 Row = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ def wanted(pairs: Iterable[str]) -> dict[str, list[str]]:
 
 def values_of(table: pa.Table) -> dict[str, set[str]]:
     """What a table's rows can be chosen by: the values of each keyword of ``select_rows``."""
-    from dataset_builder.repository import decode_classes
+    from t2i_parity.dataset_builder.repository import decode_classes
 
     names = [name for name in _VALUE_OF if name in table.column_names]
     rows = decode_classes(table.select(names)).to_pylist()
@@ -117,7 +117,7 @@ def select_rows(
 
 def select_table(table: pa.Table, *, mini: bool = False, limit: int | None = None, **wanted: Iterable[str]) -> pa.Table:
     """``select_rows`` over a table, with the same keywords; columns and metadata stay."""
-    from dataset_builder.repository import decode_classes
+    from t2i_parity.dataset_builder.repository import decode_classes
 
     names = [name for name in ("pair_id", *_VALUE_OF) if name in table.column_names]
     rows = decode_classes(table.select(names)).to_pylist()

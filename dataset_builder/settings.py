@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.errors import InputError
 
 Settings = TypeVar("Settings")
 

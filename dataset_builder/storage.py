@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
-from dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.errors import InputError, first_line
 
 TEMPORARY = ".tmp-"
 """How the name of a file begins that is being written; loaders ignore names that begin with a dot."""

@@ -1,6 +1,6 @@
-"""``python -m generate``: the same commands as ``t2i-parity``."""
+"""``python -m t2i_parity.generate``: the same commands as ``t2i-parity``."""
 
-from dataset_builder.console import run
-from generate.cli import app
+from t2i_parity.dataset_builder.console import run
+from t2i_parity.generate.cli import app
 
-run(app, "python -m generate")
+run(app, "python -m t2i_parity.generate")

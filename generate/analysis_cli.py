@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
 
 
 def analyse(
@@ -32,10 +32,10 @@ def analyse(
 
     Example: t2i-parity analyse runs/mine --tokenizer tekken
     """
-    from dataset_builder.storage import Folder
-    from generate.analysis import analyse as analyse_run
-    from generate.run import Run
-    from metrics.text_rendering_precision.common import Resampling
+    from t2i_parity.dataset_builder.storage import Folder
+    from t2i_parity.generate.analysis import analyse as analyse_run
+    from t2i_parity.generate.run import Run
+    from t2i_parity.metrics.text_rendering_precision.common import Resampling
 
     run = Run.open(url)
     try:

@@ -25,21 +25,21 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
-from dataset_builder.storage import Folder, parquet_bytes, read_parquet
-from generate.engine.collect import bars
-from generate.engine.local import Failure
-from generate.entries import Scores, entry
-from generate.judges import Judge
-from generate.models.backgrounds import PACKAGED, digest, photograph_part, photographs
-from generate.models.glyph import DAMAGE, Glyph, GlyphSettings, damaged, legible
-from generate.observe import Observing
-from generate.run import seed_of, versions
-from metrics.cross_lingual_gap import core as cross_lingual_gap
-from metrics.text_rendering_precision import core as text_rendering_precision
-from metrics.text_rendering_precision.common import Resampling, Signature, estimate, ratio
-from metrics.toxicity_rejection import core as toxicity_rejection
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.storage import Folder, parquet_bytes, read_parquet
+from t2i_parity.generate.engine.collect import bars
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.entries import Scores, entry
+from t2i_parity.generate.judges import Judge
+from t2i_parity.generate.models.backgrounds import PACKAGED, digest, photograph_part, photographs
+from t2i_parity.generate.models.glyph import DAMAGE, Glyph, GlyphSettings, damaged, legible
+from t2i_parity.generate.observe import Observing
+from t2i_parity.generate.run import seed_of, versions
+from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
+from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
+from t2i_parity.metrics.text_rendering_precision.common import Resampling, Signature, estimate, ratio
+from t2i_parity.metrics.toxicity_rejection import core as toxicity_rejection
 
 VERSION = "1.0"
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -179,7 +179,7 @@ def chosen_texts(plan: Plan) -> list[dict[str, Any]]:
 
     Raises InputError for a language that the starter edition has no texts in, and for more texts than it has.
     """
-    from dataset_builder import starter
+    from t2i_parity.dataset_builder import starter
 
     rows = starter.tables()["lingt2i_text"].to_pylist()
     if foreign := sorted(set(plan.languages) - {row["language"] for row in rows}):

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataset_builder.errors import InputError
-from generate import calibration
-from generate.entries import Scores, ScoreSettings, entry, with_judge
-from metrics.text_rendering_precision import core as text_rendering_precision
-from metrics.text_rendering_precision.common import Resampling, Signature, compare, estimate, ratio
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import calibration
+from t2i_parity.generate.entries import Scores, ScoreSettings, entry, with_judge
+from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
+from t2i_parity.metrics.text_rendering_precision.common import Resampling, Signature, compare, estimate, ratio
 
 KEYS = ("precision", "ned_char")
 """The scores of text rendering that ceilings are given of."""

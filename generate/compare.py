@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cards.compare import SIGNIFICANT, Comparison, Comparisons, Line
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
-from generate.audit import pairs_of, variety_of
-from generate.run import Run
-from metrics.text_rendering_precision.common import (
+from t2i_parity.cards.compare import SIGNIFICANT, Comparison, Comparisons, Line
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.audit import pairs_of, variety_of
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.text_rendering_precision.common import (
     BoolArray,
     FloatArray,
     Resampling,
@@ -36,7 +36,7 @@ from metrics.text_rendering_precision.common import (
     mcnemar_p,
     ratio,
 )
-from metrics.text_rendering_precision.common import compare as differing_keys
+from t2i_parity.metrics.text_rendering_precision.common import compare as differing_keys
 
 JoinOn = Literal["prompt", "pair"]
 N_PERMUTATIONS = 9_999

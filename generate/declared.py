@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataset_builder.errors import InputError
-from dataset_builder.settings import settings
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.settings import settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dataset_builder.errors import InputError
-from generate.run import Run
-from metrics.text_rendering_precision.common import Signature
-from metrics.text_rendering_precision.core import DEFAULT_TOKENIZER
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.text_rendering_precision.common import Signature
+from t2i_parity.metrics.text_rendering_precision.core import DEFAULT_TOKENIZER
 
 Scores = list[dict[str, Any]]
 

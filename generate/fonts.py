@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

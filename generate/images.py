@@ -15,11 +15,11 @@ import pyarrow as pa
 from PIL import Image
 from rich.console import Console
 
-from dataset_builder.errors import first_line
-from generate.engine.collect import Tally, bars, collect, stop_signals, until
-from generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Worker, answer, in_batches, jobs
-from generate.models import TextToImageModel
-from generate.run import Run, fingerprint, image_features, image_id, seed_of
+from t2i_parity.dataset_builder.errors import first_line
+from t2i_parity.generate.engine.collect import Tally, bars, collect, stop_signals, until
+from t2i_parity.generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Worker, answer, in_batches, jobs
+from t2i_parity.generate.models import TextToImageModel
+from t2i_parity.generate.run import Run, fingerprint, image_features, image_id, seed_of
 
 Row = Mapping[str, Any]
 

@@ -19,12 +19,12 @@ import pyarrow as pa
 from PIL import Image, ImageDraw, ImageFont
 from uniseg.linebreak import line_break_units
 
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.schema import CONFIGS, Column
-from generate import fonts
-from generate.models.backgrounds import CANVAS, DEFAULT_BOX
-from generate.models.catalog import CATALOG
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.schema import CONFIGS, Column
+from t2i_parity.generate import fonts
+from t2i_parity.generate.models.backgrounds import CANVAS, DEFAULT_BOX
+from t2i_parity.generate.models.catalog import CATALOG
 
 TEMPLATE = "{prompt} The image shows the text “{text}”."
 """What a prompt-only model gets where the wanted text does not stand in the prompt. English, as the study's text-rendering prompts are."""

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataset_builder.errors import InputError
-from dataset_builder.storage import TEMPORARY, Folder, parquet_bytes, read_parquet, torn
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.storage import TEMPORARY, Folder, parquet_bytes, read_parquet, torn
 
 TORN = ".torn-"
 """How the name of a file begins that could not be read and was set aside; loaders ignore names that begin with a dot."""

@@ -17,15 +17,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cards.plots import Series, scores_plot
-from cards.result import SCORES, Published, ResultCard, result_card
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.licenses import UNKNOWN, terms
-from dataset_builder.release import DATA_SUFFIX, TOXIC, Licensed, refusal
-from dataset_builder.varieties import VARIETIES
-from generate.parts import Parts
-from generate.run import Run, fingerprint, image_features
+from t2i_parity.cards.plots import Series, scores_plot
+from t2i_parity.cards.result import SCORES, Published, ResultCard, result_card
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.licenses import UNKNOWN, terms
+from t2i_parity.dataset_builder.release import DATA_SUFFIX, TOXIC, Licensed, refusal
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.parts import Parts
+from t2i_parity.generate.run import Run, fingerprint, image_features
 
 SHARD_BYTES = 300 * 2**20
 """No part grows beyond this, unless one group of rows does; the hub and its viewer like parts of some hundred megabytes."""

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from dataset_builder import push_cli
-from dataset_builder.errors import InputError
-from dataset_builder.push_cli import say, show_plan, tell
+from t2i_parity.dataset_builder import push_cli
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.push_cli import say, show_plan, tell
 
 METRICS = "metrics"
 _OWN: dict[str, tuple[str, ...]] = {
@@ -82,7 +82,7 @@ def push(
 
 
 def _kind(what: str) -> str:
-    from dataset_builder.storage import Folder
+    from t2i_parity.dataset_builder.storage import Folder
 
     if what == METRICS and not Folder(what).exists("run.json") and not Folder(what).exists("README.md"):
         return METRICS
@@ -92,9 +92,9 @@ def _kind(what: str) -> str:
 def _run(
     url: str, to: str, *, dry_run: bool, pr: bool, revision: str | None, private: bool, gate: str | None, how: tuple[bool, bool, bool]
 ) -> None:
-    from dataset_builder import publish
-    from generate.publish import Terms, licences, staged
-    from generate.run import Run
+    from t2i_parity.dataset_builder import publish
+    from t2i_parity.generate.publish import Terms, licences, staged
+    from t2i_parity.generate.run import Run
 
     terms = Terms(*how)
     if gate and not terms.toxic:
@@ -120,7 +120,7 @@ def _run(
 
 
 def _metrics(namespace: str, *, dry_run: bool, private: bool) -> None:
-    from generate import spaces
+    from t2i_parity.generate import spaces
 
     planned: list[tuple[Any, Any]] = [(space, spaces.plan(space, namespace, private=private)) for space in spaces.metrics()]
     for space, plan in planned:

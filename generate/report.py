@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from cards.report_audit import AuditSection
-from cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Score, Side, VarietyAudit
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
-from generate.audit import page, reference_of
-from generate.report_analysis import analysis_sections
-from generate.report_sections import ceiling_sections, metric_sections, unique
-from generate.run import Run, fingerprint
-from metrics.dialect_penalty.common import Signature
+from t2i_parity.cards.report_audit import AuditSection
+from t2i_parity.cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Score, Side, VarietyAudit
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.audit import page, reference_of
+from t2i_parity.generate.report_analysis import analysis_sections
+from t2i_parity.generate.report_sections import ceiling_sections, metric_sections, unique
+from t2i_parity.generate.run import Run, fingerprint
+from t2i_parity.metrics.dialect_penalty.common import Signature
 
 Scores = Sequence[Mapping[str, Any]]
 

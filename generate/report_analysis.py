@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cards.environment import number
-from cards.report_audit import Cell, Row
-from cards.report_data import Score
-from cards.report_sections import Block, Dots, Levels, Section, Shares
-from dataset_builder.errors import InputError
-from generate.report_sections import DASH, cell_of, name_of
-from generate.run import Run
+from t2i_parity.cards.environment import number
+from t2i_parity.cards.report_audit import Cell, Row
+from t2i_parity.cards.report_data import Score
+from t2i_parity.cards.report_sections import Block, Dots, Levels, Section, Shares
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.report_sections import DASH, cell_of, name_of
+from t2i_parity.generate.run import Run
 
 Record = Mapping[str, Any]
 FILE = "analysis.json"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cards.environment import number
-from cards.report_audit import Cell, Row
-from cards.report_data import Score
-from cards.report_sections import Block, Dots, Levels, Section
-from dataset_builder.languages import LANGUAGES
-from metrics.dialect_penalty.common import Signature
+from t2i_parity.cards.environment import number
+from t2i_parity.cards.report_audit import Cell, Row
+from t2i_parity.cards.report_data import Score
+from t2i_parity.cards.report_sections import Block, Dots, Levels, Section
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.metrics.dialect_penalty.common import Signature
 
 Entry = Mapping[str, Any]
 Scored = Sequence[tuple[str, Sequence[Entry]]]

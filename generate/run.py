@@ -17,10 +17,10 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from cards.result import ResultCard, result_card
-from dataset_builder.errors import InputError
-from dataset_builder.storage import Folder
-from generate.parts import TORN, Parts
+from t2i_parity.cards.result import ResultCard, result_card
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.parts import TORN, Parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,25 +10,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dataset_builder.controls.culture_tags import expected_culture
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from generate import ceilings
-from generate.audit import pairs_of as pairs_of
-from generate.audit import reference_of as reference_of
-from generate.audit import score_audit
-from generate.audit import variety_of as variety_of
-from generate.entries import Scores, csv_of, entries, seen_by, with_judge
-from generate.entries import ScoreSettings as ScoreSettings
-from generate.run import PROMPT_COLUMNS, Run
-from metrics.bias_entropy import core as bias_entropy
-from metrics.clip_score import core as clip_score
-from metrics.cross_lingual_gap import core as cross_lingual_gap
-from metrics.culture_alignment import core as culture_alignment
-from metrics.text_rendering_precision import core as text_rendering_precision
-from metrics.text_rendering_precision.common import Signature
-from metrics.toxicity_rejection import core as toxicity_rejection
-from metrics.trigscore import core as trigscore
+from t2i_parity.dataset_builder.controls.culture_tags import expected_culture
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.generate import ceilings
+from t2i_parity.generate.audit import pairs_of as pairs_of
+from t2i_parity.generate.audit import reference_of as reference_of
+from t2i_parity.generate.audit import score_audit
+from t2i_parity.generate.audit import variety_of as variety_of
+from t2i_parity.generate.entries import Scores, csv_of, entries, seen_by, with_judge
+from t2i_parity.generate.entries import ScoreSettings as ScoreSettings
+from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.metrics.bias_entropy import core as bias_entropy
+from t2i_parity.metrics.clip_score import core as clip_score
+from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
+from t2i_parity.metrics.culture_alignment import core as culture_alignment
+from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
+from t2i_parity.metrics.text_rendering_precision.common import Signature
+from t2i_parity.metrics.toxicity_rejection import core as toxicity_rejection
+from t2i_parity.metrics.trigscore import core as trigscore
 
 FloatArray = NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-import metrics as package
-from dataset_builder import publish
-from dataset_builder.errors import InputError
+import t2i_parity.metrics as package
+from t2i_parity.dataset_builder import publish
+from t2i_parity.dataset_builder.errors import InputError
 
 _SKIPPED = ("__pycache__",)
 
@@ -56,7 +56,7 @@ def metrics() -> list[Space]:
 
 def table(spaces: Iterable[Space]) -> Table:
     """The metrics for people: name, what it says of itself, the columns of observations that score makes it from, and its version."""
-    from generate.score import MEASURES
+    from t2i_parity.generate.score import MEASURES
 
     made = Table(
         title="Metrics",

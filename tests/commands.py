@@ -7,9 +7,9 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
-from dataset_builder.console import main
+from t2i_parity.dataset_builder.console import main
 
-PROGRAM = [sys.executable, "-c", "from dataset_builder.console import main; main()"]
+PROGRAM = [sys.executable, "-c", "from t2i_parity.dataset_builder.console import main; main()"]
 """``t2i-parity`` as a process of its own."""
 
 

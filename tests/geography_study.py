@@ -10,8 +10,8 @@ import pyarrow as pa
 import scipy.stats
 from numpy.typing import NDArray
 
-from dataset_builder.countries import COUNTRIES, NOUNS
-from validation.survey.ratings import SCHEMA, TRICKS
+from t2i_parity.dataset_builder.countries import COUNTRIES, NOUNS
+from t2i_parity.validation.survey.ratings import SCHEMA, TRICKS
 
 FloatArray = NDArray[np.float64]
 MODELS = ("one", "two")

@@ -13,12 +13,12 @@ import pyarrow as pa
 from loopback_hub import LoopbackHub, run_client
 from PIL import Image
 
-from dataset_builder.repository import open_prompts
-from dataset_builder.schema import MINIMUM
-from generate.entries import ScoreSettings
-from generate.images import planned
-from generate.run import Run, image_features, rows_of
-from generate.score import score
+from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.schema import MINIMUM
+from t2i_parity.generate.entries import ScoreSettings
+from t2i_parity.generate.images import planned
+from t2i_parity.generate.run import Run, image_features, rows_of
+from t2i_parity.generate.score import score
 
 TESTS = Path(__file__).parent
 MODEL = {"model": "org/painter", "revision": "1" * 40}

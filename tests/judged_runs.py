@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from PIL import Image
 
-from generate.run import Run, image_features
+from t2i_parity.generate.run import Run, image_features
 
 DIMENSIONS = ("TA-C", "R-T", "R-B")
 LANGUAGES = ("en", "hi")

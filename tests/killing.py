@@ -56,10 +56,10 @@ class Stable:
 
 def _run(order: dict[str, object]) -> None:
     """The command, with a log of what the model begins and with small parts, so that kills meet folds too."""
-    from dataset_builder.console import main
-    from generate.models.diffusers_pipeline import DiffusersPipeline
-    from generate.parts import Parts
-    from generate.run import Run, image_features
+    from t2i_parity.dataset_builder.console import main
+    from t2i_parity.generate.models.diffusers_pipeline import DiffusersPipeline
+    from t2i_parity.generate.parts import Parts
+    from t2i_parity.generate.run import Run, image_features
 
     generate = DiffusersPipeline.generate
     log = os.open(str(order["log"]), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -89,11 +89,11 @@ def _serve() -> None:
     with contextlib.suppress(ImportError):
         from diffusers import AutoencoderKL, AutoPipelineForText2Image, DDIMScheduler, StableDiffusionPipeline  # noqa: F401
         from transformers import CLIPTextModel, CLIPTokenizer  # noqa: F401
-    import generate.cli
-    import generate.guardrails.model
-    import generate.images
-    import generate.models.catalog
-    import generate.models.diffusers_pipeline  # noqa: F401
+    import t2i_parity.generate.cli
+    import t2i_parity.generate.guardrails.model
+    import t2i_parity.generate.images
+    import t2i_parity.generate.models.catalog
+    import t2i_parity.generate.models.diffusers_pipeline  # noqa: F401
 
     print("ready", flush=True)
     child = 0

@@ -15,8 +15,8 @@ from typing import Any
 
 from loopback_api import chat_answer
 
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
 
 PATH = "/v1/chat/completions"
 ROLES = {
@@ -39,7 +39,7 @@ class Asked:
 
 @cache
 def _lines(name: str) -> list[dict[str, Any]]:
-    text = (resources.files("dataset_builder.starter") / f"{name}.jsonl").read_text(encoding="utf-8")
+    text = (resources.files("t2i_parity.dataset_builder.starter") / f"{name}.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 

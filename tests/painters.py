@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from generate import images
-from generate.engine.local import Failure, RefusedError
-from generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import images
+from t2i_parity.generate.engine.local import Failure, RefusedError
+from t2i_parity.generate.run import PROMPT_COLUMNS, Run
 
 
 class Painter:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from generate.run import Run, image_features
+from t2i_parity.generate.run import Run, image_features
 
 
 def noise(seed: int, size: tuple[int, int] = (48, 40)) -> Image.Image:

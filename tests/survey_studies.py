@@ -19,7 +19,7 @@ from commands import PROGRAM
 from picture_runs import photographs, picture_run
 from PIL import Image
 
-from generate.run import Run
+from t2i_parity.generate.run import Run
 
 NOUNS = ("house", "beach", "kitchen")
 

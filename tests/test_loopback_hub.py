@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from loopback_hub import GUEST, OWNER, Call, LoopbackHub, run_client
 
-from dataset_builder.schema import CONFIGS
+from t2i_parity.dataset_builder.schema import CONFIGS
 
 # What each client script may use. ``error`` gives a call's exception and status, None where it succeeds.
 PRELUDE = """
@@ -502,9 +502,9 @@ api.delete_folder("dialect", **prompts)
     told = ask(
         """
 from datasets import get_dataset_config_names, load_dataset
-from dataset_builder.errors import InputError
-from dataset_builder.repository import open_prompts
-from dataset_builder.schema import CONFIGS
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.schema import CONFIGS
 
 configs = get_dataset_config_names("lab/t2i-parity-prompts", revision="v1")
 load = lambda config: load_dataset("lab/t2i-parity-prompts", config, split="test", revision="v1")

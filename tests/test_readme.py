@@ -40,7 +40,10 @@ def test_the_examples_run_in_their_order_and_print_what_is_shown(place: Path) ->
 
 def test_the_commands_of_the_readme_are_there() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from dataset_builder.console import main; main()", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", "from t2i_parity.dataset_builder.console import main; main()", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     for command in set(re.findall(r"^t2i-parity ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)):
         assert command in done.stdout

@@ -18,14 +18,14 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from dataset_builder.languages import LINGT2I_LANGUAGES
-from dataset_builder.sources import SOURCES
-from dataset_builder.sources import dialect_pairs as pairs_source
-from dataset_builder.sources import dialectgen as dialectgen_source
-from dataset_builder.sources import easytext as easytext_source
-from dataset_builder.sources import lingt2i as lingt2i_source
-from dataset_builder.sources import risky_prompt as risky_source
-from dataset_builder.sources.base import Source
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.sources import SOURCES
+from t2i_parity.dataset_builder.sources import dialect_pairs as pairs_source
+from t2i_parity.dataset_builder.sources import dialectgen as dialectgen_source
+from t2i_parity.dataset_builder.sources import easytext as easytext_source
+from t2i_parity.dataset_builder.sources import lingt2i as lingt2i_source
+from t2i_parity.dataset_builder.sources import risky_prompt as risky_source
+from t2i_parity.dataset_builder.sources.base import Source
 
 LAYOUT = [[[[100, 190], [912, 190], [912, 420], [100, 420]], [[0, 0], [512, 128]]]]
 
@@ -207,7 +207,7 @@ def accept(monkeypatch: pytest.MonkeyPatch, meanings: int = FEW) -> None:
     """Have the commands take the files that the functions above write for the published ones."""
     for name, source in sources(meanings).items():
         monkeypatch.setitem(SOURCES, name, source)
-        monkeypatch.setattr(f"dataset_builder.sources.{name}.SOURCE", source)
+        monkeypatch.setattr(f"t2i_parity.dataset_builder.sources.{name}.SOURCE", source)
 
 
 def edition(root: Path, meanings: int = FEW) -> dict[str, str]:
@@ -222,7 +222,7 @@ def edition(root: Path, meanings: int = FEW) -> dict[str, str]:
 
 @functools.cache
 def _vocabulary() -> dict[str, list[str]]:
-    file = resources.files("dataset_builder.starter") / "lingt2i_content.jsonl"
+    file = resources.files("t2i_parity.dataset_builder.starter") / "lingt2i_content.jsonl"
     texts = [json.loads(line)["prompts"] for line in file.read_text(encoding="utf-8").splitlines()]
     return {code: sorted({word for text in texts for word in text[code].split()}) for code in LINGT2I_LANGUAGES}
 

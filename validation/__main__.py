@@ -1,6 +1,6 @@
-"""``python -m validation``: the same commands as ``t2i-parity``."""
+"""``python -m t2i_parity.validation``: the same commands as ``t2i-parity``."""
 
-from dataset_builder.console import run
-from validation.cli import app
+from t2i_parity.dataset_builder.console import run
+from t2i_parity.validation.cli import app
 
-run(app, "python -m validation")
+run(app, "python -m t2i_parity.validation")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cards.board import Axis, Board, Entry, Group, Table, Value, without_sign
-from dataset_builder.countries import countries
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
-from metrics.text_rendering_precision.common import Signature
-from validation.results import ResultRecord, Results, ScoreEntry, standing
+from t2i_parity.cards.board import Axis, Board, Entry, Group, Table, Value, without_sign
+from t2i_parity.dataset_builder.countries import countries
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.metrics.text_rendering_precision.common import Signature
+from t2i_parity.validation.results import ResultRecord, Results, ScoreEntry, standing
 
 AXIS_OF: Mapping[str, Axis] = {"language": "language", "variety": "dialect", "country": "country"}
 """A group's prefix, and the tab in which it stands."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
-from validation.geography.command import geography
-from validation.submit_cli import submit
-from validation.survey.command import survey
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation.geography.command import geography
+from t2i_parity.validation.submit_cli import submit
+from t2i_parity.validation.survey.command import survey
 
 if TYPE_CHECKING:
-    from validation.published_checks import Report
+    from t2i_parity.validation.published_checks import Report
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -75,7 +75,7 @@ def validate(
             "nothing to validate was named: give a folder of prompts or a hub id; or --published to recompute the studies' published "
             "values, and with it --reference DIR for those in their files; or --submission to check a result that was handed in"
         )
-    from validation import published as recomputed
+    from t2i_parity.validation import published as recomputed
 
     report = recomputed.validate(reference)
     if out is not None:
@@ -98,10 +98,10 @@ def board(
     """
     from huggingface_hub import constants
 
-    from cards.board import space
-    from dataset_builder.storage import Folder
-    from validation.board import gather
-    from validation.results import is_hub_id, read_results
+    from t2i_parity.cards.board import space
+    from t2i_parity.dataset_builder.storage import Folder
+    from t2i_parity.validation.board import gather
+    from t2i_parity.validation.results import is_hub_id, read_results
 
     found = read_results(results)
     console = output()
@@ -126,8 +126,8 @@ def board(
 
 
 def _submission(source: str, prompts: list[str], json_file: Path | None) -> None:
-    from validation.submissions import judge
-    from validation.submit_cli import show_verdict
+    from t2i_parity.validation.submissions import judge
+    from t2i_parity.validation.submit_cli import show_verdict
 
     verdict = judge(source, prompts)
     if json_file is not None:
@@ -142,16 +142,16 @@ def _write_json(content: dict[str, Any], file: Path) -> None:
 
 
 def _write(text: str, file: Path) -> None:
-    from dataset_builder.storage import Folder
+    from t2i_parity.dataset_builder.storage import Folder
 
     # A lone surrogate in somebody's text has no bytes.
     Folder(str(file.parent)).write(text.encode("utf-8", "backslashreplace"), file.name)
 
 
 def _prompts(source: str, config: str | None, json_file: Path | None, html: Path | None, fail_on: str) -> None:
-    from cards.validation import console_tables, render, summary
-    from validation.prompts.opening import open_repository
-    from validation.prompts.runner import FAIL_ON, validate
+    from t2i_parity.cards.validation import console_tables, render, summary
+    from t2i_parity.validation.prompts.opening import open_repository
+    from t2i_parity.validation.prompts.runner import FAIL_ON, validate
 
     if fail_on not in FAIL_ON:
         raise InputError(f"--fail-on {fail_on!r}: expected {' or '.join(FAIL_ON)}")
@@ -176,7 +176,7 @@ def _show(report: Report, *, every: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from validation.published_checks import VERDICTS
+    from t2i_parity.validation.published_checks import VERDICTS
 
     console = output()
     summary = Table(title="Published values, recomputed", title_justify="left")

@@ -20,18 +20,18 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cards.environment import visible
-from dataset_builder import publish
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.repository import Prompts, open_prompts
-from dataset_builder.schema import MINIMUM, PAIRED
-from dataset_builder.storage import Folder
-from generate.audit.command import audited_rows, prompts_table
-from generate.audit.pairs import by_subset
-from generate.entries import ScoreSettings
-from generate.run import PROMPT_COLUMNS, Run, fingerprint, image_features, image_id, rows_of, seed_of
-from generate.score import computed
-from validation.results import Cell
+from t2i_parity.cards.environment import visible
+from t2i_parity.dataset_builder import publish
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.repository import Prompts, open_prompts
+from t2i_parity.dataset_builder.schema import MINIMUM, PAIRED
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.audit.command import audited_rows, prompts_table
+from t2i_parity.generate.audit.pairs import by_subset
+from t2i_parity.generate.entries import ScoreSettings
+from t2i_parity.generate.run import PROMPT_COLUMNS, Run, fingerprint, image_features, image_id, rows_of, seed_of
+from t2i_parity.generate.score import computed
+from t2i_parity.validation.results import Cell
 
 Verdict = Literal["holds", "note", "fault"]
 TOKENIZERS = ("google/mt5-base", "tekken")

@@ -21,9 +21,9 @@ from huggingface_hub import (
 from huggingface_hub.errors import EntryNotFoundError
 from huggingface_hub.repocard_data import eval_results_to_model_index, model_index_to_eval_results
 
-from dataset_builder import publish
-from dataset_builder.benchmark import TASKS, Task
-from dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder import publish
+from t2i_parity.dataset_builder.benchmark import TASKS, Task
+from t2i_parity.dataset_builder.errors import InputError, first_line
 
 FILE = ".eval_results/t2i-parity.yaml"
 CARD = "README.md"

@@ -1,7 +1,7 @@
 """Published values, recomputed from published inputs: does our arithmetic give what the studies print?
 
 What follows from the numbers that the studies print is here and needs no file; what follows from their files is in
-:mod:`validation.published_files`.
+:mod:`t2i_parity.validation.published_files`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from dataset_builder.countries import COUNTRIES
-from validation import published_files
-from validation import published_values as published
-from validation.geography.figures import GDP_YEAR, POPULATION_YEAR, RICH_WEST, figures
-from validation.published_checks import HALF_UNIT, Check, Relation, Report
-from validation.published_checks import stated_check as _stated
+from t2i_parity.dataset_builder.countries import COUNTRIES
+from t2i_parity.validation import published_files
+from t2i_parity.validation import published_values as published
+from t2i_parity.validation.geography.figures import GDP_YEAR, POPULATION_YEAR, RICH_WEST, figures
+from t2i_parity.validation.published_checks import HALF_UNIT, Check, Relation, Report
+from t2i_parity.validation.published_checks import stated_check as _stated
 
 FloatArray = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from validation.published_values import Stated
+from t2i_parity.validation.published_values import Stated
 
 Verdict = Literal["equal", "noted", "differs"]
 Relation = Literal["=", "<", "≥"]

@@ -25,13 +25,13 @@ import scipy.stats
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from dataset_builder.errors import InputError
-from dataset_builder.varieties import STUDY_VARIETIES
-from metrics._common import EXACT_BELOW, mcnemar_p
-from metrics.dialect_penalty.core import compute
-from validation import published_values as published
-from validation.published_checks import HALF_UNIT, Check
-from validation.published_checks import stated_check as _stated
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES
+from t2i_parity.metrics._common import EXACT_BELOW, mcnemar_p
+from t2i_parity.metrics.dialect_penalty.core import compute
+from t2i_parity.validation import published_values as published
+from t2i_parity.validation.published_checks import HALF_UNIT, Check
+from t2i_parity.validation.published_checks import stated_check as _stated
 
 FloatArray = NDArray[np.float64]
 

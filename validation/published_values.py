@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dataset_builder.geo_published import OVERALL, published
+from t2i_parity.dataset_builder.geo_published import OVERALL, published
 
 GEO = "Basu et al. 2023, arXiv:2305.11080"
 DIALECT = "Kim et al. 2026, arXiv:2608.29589"

@@ -22,9 +22,9 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.storage import Folder
-from metrics.text_rendering_precision.common import Signature
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.metrics.text_rendering_precision.common import Signature
 
 SCHEMA_VERSION = 1
 FOLDER = "results"

@@ -18,12 +18,12 @@ from huggingface_hub import HfApi, hf_hub_download
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import RepoFile
 
-from dataset_builder import publish
-from dataset_builder.errors import InputError
-from dataset_builder.repository import Prompts
-from dataset_builder.storage import Folder
-from generate.run import Run
-from validation.examination import (
+from t2i_parity.dataset_builder import publish
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.repository import Prompts
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.run import Run
+from t2i_parity.validation.examination import (
     Examined,
     Finding,
     Source,
@@ -34,7 +34,7 @@ from validation.examination import (
     told,
     without_calibration,
 )
-from validation.results import (
+from t2i_parity.validation.results import (
     FOLDER,
     MAX_BYTES,
     Cell,

@@ -11,13 +11,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
-    from validation.examination import Finding
-    from validation.results import ResultRecord, Results
-    from validation.submissions import Checked, Published, Verdict
+    from t2i_parity.validation.examination import Finding
+    from t2i_parity.validation.results import ResultRecord, Results
+    from t2i_parity.validation.submissions import Checked, Published, Verdict
 
 _STYLES = {"holds": "green", "note": "yellow", "fault": "red"}
 
@@ -44,7 +44,7 @@ def submit(
 
     Example: t2i-parity submit runs/sdxl --model org/model --board lab/board-results --results-dataset me/sdxl-run
     """
-    from validation import submissions
+    from t2i_parity.validation import submissions
 
     if board is None and not model_page and not dry_run:
         raise InputError("nothing to hand the result in to was named: give --board NAMESPACE/RESULTS, --model-page, or both")
@@ -100,9 +100,9 @@ def _to_board(
 
     from huggingface_hub import HfApi
 
-    from dataset_builder import publish
-    from validation import submissions
-    from validation.results import scored_model
+    from t2i_parity.dataset_builder import publish
+    from t2i_parity.validation import submissions
+    from t2i_parity.validation.results import scored_model
 
     target = publish.Target(board, create_pr=True)
     user = str(publish.patiently("ask who you are", target, lambda: HfApi().whoami())["name"])
@@ -137,9 +137,9 @@ def _to_board(
 def _to_model(checked: Checked, model: str, place: Published | None, prompts: Sequence[str], *, model_index: bool, dry_run: bool) -> None:
     from huggingface_hub import HfApi
 
-    from dataset_builder import publish
-    from validation import model_page
-    from validation.results import is_hub_id
+    from t2i_parity.dataset_builder import publish
+    from t2i_parity.validation import model_page
+    from t2i_parity.validation.results import is_hub_id
 
     asked = checked.edition.origin
     benchmark = str(asked["repository"])
@@ -182,11 +182,11 @@ def _to_model(checked: Checked, model: str, place: Published | None, prompts: Se
 
 def _preview(results: Results, records: Iterable[ResultRecord]) -> None:
     """The board's tables in which the records would stand, with their rows among the others'."""
-    from cards.board import rank_ranges
-    from cards.environment import visible
-    from validation.board import gather
-    from validation.results import ResultFile
-    from validation.results import Results as Board
+    from t2i_parity.cards.board import rank_ranges
+    from t2i_parity.cards.environment import visible
+    from t2i_parity.validation.board import gather
+    from t2i_parity.validation.results import ResultFile
+    from t2i_parity.validation.results import Results as Board
 
     files = list(results.files)
     for record in records:
@@ -236,7 +236,7 @@ def show(findings: Iterable[Finding], title: str) -> None:
 
 def show_verdict(verdict: Verdict) -> None:
     """A verdict as tables, and in one line."""
-    from validation.examination import told
+    from t2i_parity.validation.examination import told
 
     show(verdict.findings, f"{verdict.source} at {verdict.commit[:12]}, by {told(verdict.author)}")
     for each in verdict.records:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dataset_builder.controls import NEUTRAL, Row, derived, originals
-from dataset_builder.countries import countries
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.controls import NEUTRAL, Row, derived, originals
+from t2i_parity.dataset_builder.countries import countries
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
 
 VERSION = "1.0"
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
 
 Vectors = NDArray[np.float32]
 

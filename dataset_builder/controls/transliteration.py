@@ -17,9 +17,9 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from dataset_builder.controls import Row, derived, originals
-from dataset_builder.errors import InputError, require
-from dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.controls import Row, derived, originals
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.languages import LANGUAGES
 
 VERSION = "1.0"
 STUDY_LANGUAGES = ("ar", "hi", "zh")

@@ -30,11 +30,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataset_builder.controls import Row, check, derived, originals
-from dataset_builder.controls.encoders import TextEncoder
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
+from t2i_parity.dataset_builder.controls import Row, check, derived, originals
+from t2i_parity.dataset_builder.controls.encoders import TextEncoder
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
 
 VERSION = "1.0"
 SEEDS = (0, 1, 2, 3, 4)

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
-from dataset_builder.chat import ChatModel, ChatRequest, Completion, Usage
-from dataset_builder.endpoints import RequestError
-from dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.chat import ChatModel, ChatRequest, Completion, Usage
+from t2i_parity.dataset_builder.endpoints import RequestError
+from t2i_parity.dataset_builder.errors import InputError, first_line
 
 _TABLE = """CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, template TEXT NOT NULL, request TEXT NOT NULL, answer TEXT NOT NULL,
@@ -27,7 +27,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS answers (
 def request_key(model: str, template: str, request: ChatRequest) -> tuple[str, str]:
     """The key of a request to a model (named with its service), and the request as JSON.
 
-    >>> from dataset_builder.chat import ask
+    >>> from t2i_parity.dataset_builder.chat import ask
     >>> request_key("m", "t@1+0", ask("hi"))[0] == request_key("m", "t@1+0", ask("hi", temperature=0.5))[0]
     False
     """

@@ -14,12 +14,12 @@ from functools import cache
 from importlib import resources
 from typing import Any, Generic, TypeVar
 
-from dataset_builder.answers import AnswerError, Unanswered, answers
-from dataset_builder.chat import ChatModel, ChatRequest, Completion, Usage
-from dataset_builder.pipelines.cache import AnswerCache, CachedChat, request_key
-from dataset_builder.pipelines.constraints import FaultError
-from dataset_builder.pipelines.roles import Role
-from dataset_builder.pipelines.template import Template
+from t2i_parity.dataset_builder.answers import AnswerError, Unanswered, answers
+from t2i_parity.dataset_builder.chat import ChatModel, ChatRequest, Completion, Usage
+from t2i_parity.dataset_builder.pipelines.cache import AnswerCache, CachedChat, request_key
+from t2i_parity.dataset_builder.pipelines.constraints import FaultError
+from t2i_parity.dataset_builder.pipelines.roles import Role
+from t2i_parity.dataset_builder.pipelines.template import Template
 
 Value = TypeVar("Value")
 

@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.schema import LABELS, text_sha256
-from dataset_builder.sources.reading import Upstream
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.schema import LABELS, text_sha256
+from t2i_parity.dataset_builder.sources.reading import Upstream
 
 TEXT_COLUMNS = ("caption", "text", "description", "prompt", "sentence")
 ID_COLUMNS = ("caption_id", "id", "example_id", "image_id", "prompt_id")

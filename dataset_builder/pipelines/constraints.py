@@ -11,11 +11,11 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from dataset_builder.answers import AnswerError, fitting, json_in, shortened, whole
-from dataset_builder.chat import Completion
-from dataset_builder.identification import identified, share_in_script
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.phrases import ANSWERS
+from t2i_parity.dataset_builder.answers import AnswerError, fitting, json_in, shortened, whole
+from t2i_parity.dataset_builder.chat import Completion
+from t2i_parity.dataset_builder.identification import identified, share_in_script
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.phrases import ANSWERS
 
 FAULTS: Mapping[str, str] = {
     "refused": "the model or its service declined",

@@ -21,19 +21,19 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.csv
 
-from dataset_builder.chat import Completion
-from dataset_builder.controls import check
-from dataset_builder.controls.encoders import TextEncoder
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.pipelines import template as templates
-from dataset_builder.pipelines.calls import Call, Desk, Tally
-from dataset_builder.pipelines.captions import Caption, Captions
-from dataset_builder.pipelines.constraints import checked_text, conversion_of, plain_text, prompt_of, translation_of
-from dataset_builder.pipelines.lingt2i import CONSTRAINTS, similarities
-from dataset_builder.pipelines.roles import Role
-from dataset_builder.pipelines.steps import Step, Text, asked
-from dataset_builder.varieties import STUDY_VARIETIES, VARIETIES
+from t2i_parity.dataset_builder.chat import Completion
+from t2i_parity.dataset_builder.controls import check
+from t2i_parity.dataset_builder.controls.encoders import TextEncoder
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.pipelines import template as templates
+from t2i_parity.dataset_builder.pipelines.calls import Call, Desk, Tally
+from t2i_parity.dataset_builder.pipelines.captions import Caption, Captions
+from t2i_parity.dataset_builder.pipelines.constraints import checked_text, conversion_of, plain_text, prompt_of, translation_of
+from t2i_parity.dataset_builder.pipelines.lingt2i import CONSTRAINTS, similarities
+from t2i_parity.dataset_builder.pipelines.roles import Role
+from t2i_parity.dataset_builder.pipelines.steps import Step, Text, asked
+from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES, VARIETIES
 
 TEMPLATES = ("benign", "convert", "standard", "round_trip")
 WORDS = 60
@@ -319,7 +319,7 @@ def own_examples(n: int = EXAMPLES) -> dict[str, list[Example]]:
     >>> len(own_examples()["JamE"])
     4
     """
-    folder = resources.files("dataset_builder.starter")
+    folder = resources.files("t2i_parity.dataset_builder.starter")
     found: dict[str, list[Example]] = {}
 
     def add(code: str, prompts: Mapping[str, str], source: str) -> None:

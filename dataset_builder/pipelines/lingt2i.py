@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from dataset_builder.chat import Completion, JsonSchema
-from dataset_builder.controls import check
-from dataset_builder.controls.encoders import TextEncoder
-from dataset_builder.errors import InputError, require
-from dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
-from dataset_builder.pipelines import template as templates
-from dataset_builder.pipelines.calls import Call, Desk, Tally
-from dataset_builder.pipelines.captions import Caption, Captions
-from dataset_builder.pipelines.constraints import FaultError, checked_text, json_object, prompt_of, translation_of
-from dataset_builder.pipelines.review import Verdict
-from dataset_builder.pipelines.roles import Role
-from dataset_builder.pipelines.sampling import rank, stratified
-from dataset_builder.pipelines.steps import Outcome, Step, Text, asked
-from dataset_builder.schema import DIMENSIONS
+from t2i_parity.dataset_builder.chat import Completion, JsonSchema
+from t2i_parity.dataset_builder.controls import check
+from t2i_parity.dataset_builder.controls.encoders import TextEncoder
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.pipelines import template as templates
+from t2i_parity.dataset_builder.pipelines.calls import Call, Desk, Tally
+from t2i_parity.dataset_builder.pipelines.captions import Caption, Captions
+from t2i_parity.dataset_builder.pipelines.constraints import FaultError, checked_text, json_object, prompt_of, translation_of
+from t2i_parity.dataset_builder.pipelines.review import Verdict
+from t2i_parity.dataset_builder.pipelines.roles import Role
+from t2i_parity.dataset_builder.pipelines.sampling import rank, stratified
+from t2i_parity.dataset_builder.pipelines.steps import Outcome, Step, Text, asked
+from t2i_parity.dataset_builder.schema import DIMENSIONS
 
 CONSTRAINTS = "dataset_builder.pipelines.constraints 1"
 """Who checked the constraints, as rows name it."""

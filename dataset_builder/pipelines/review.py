@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from dataset_builder.answers import AnswerError, fitting
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.schema import text_sha256
+from t2i_parity.dataset_builder.answers import AnswerError, fitting
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.schema import text_sha256
 
 FORMAT = "t2i-parity-review/1"
 QUALITIES = ("meaning", "culture", "fluency")

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dataset_builder.chat import ChatModel, Prices, over_http
-from dataset_builder.errors import InputError
-from dataset_builder.settings import settings
+from t2i_parity.dataset_builder.chat import ChatModel, Prices, over_http
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.settings import settings
 
 ROLES = ("writer", "translator", "reviewer")
 PROVIDERS = "t2i_parity.providers"

@@ -16,11 +16,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from dataset_builder.chat import Usage
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.pipelines.calls import Call, Desk, Got, Tally
-from dataset_builder.pipelines.template import Template
-from dataset_builder.storage import Folder
+from t2i_parity.dataset_builder.chat import Usage
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.pipelines.calls import Call, Desk, Got, Tally
+from t2i_parity.dataset_builder.pipelines.template import Template
+from t2i_parity.dataset_builder.storage import Folder
 
 VERSION = "1"
 """Part of every fingerprint: a change of what steps do with answers is a change of this."""

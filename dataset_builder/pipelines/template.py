@@ -20,8 +20,8 @@ from jinja2 import Template as JinjaTemplate
 from jinja2.sandbox import SandboxedEnvironment
 from packaging.version import InvalidVersion, Version
 
-from dataset_builder.chat import ChatRequest, ask
-from dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.chat import ChatRequest, ask
+from t2i_parity.dataset_builder.errors import InputError, first_line
 
 _FOLDER = "templates"
 _BLOCKS = ("system", "user")
@@ -105,7 +105,7 @@ def _order(version: str) -> Version:
 
 
 def _shipped() -> Any:
-    return resources.files("dataset_builder.pipelines") / _FOLDER
+    return resources.files("t2i_parity.dataset_builder.pipelines") / _FOLDER
 
 
 @lru_cache(maxsize=64)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataset_builder.sources import dialect_pairs, dialectgen, easytext, geo, lingt2i, risky_prompt
-from dataset_builder.sources.base import Source
+from t2i_parity.dataset_builder.sources import dialect_pairs, dialectgen, easytext, geo, lingt2i, risky_prompt
+from t2i_parity.dataset_builder.sources.base import Source
 
 SOURCES: dict[str, Source] = {
     module.SOURCE.name: module.SOURCE for module in (lingt2i, dialect_pairs, dialectgen, geo, risky_prompt, easytext)

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataset_builder.schema import table_from_columns
-from dataset_builder.sources.base import Account, Source
-from dataset_builder.varieties import STUDY_VARIETIES
+from t2i_parity.dataset_builder.schema import table_from_columns
+from t2i_parity.dataset_builder.sources.base import Account, Source
+from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES
 
 REVISION = "410f6b5a8763db992ccf6603404e3c94e89be2f7"
 FOLDER = "stage3_mitigation/original_dataset"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from dataset_builder.schema import table
-from dataset_builder.sources.base import Account, Source
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.sources.base import Account, Source
 
 PARTS = ("concise", "detailed")
 COLUMNS = (

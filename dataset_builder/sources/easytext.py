@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.schema import table
-from dataset_builder.sources.base import Account, Source
-from dataset_builder.sources.layout import canonical
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.sources.base import Account, Source
+from t2i_parity.dataset_builder.sources.layout import canonical
 
 REVISION = "615559db"
 TEXTS: dict[int, tuple[str, ...]] = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.countries import COUNTRIES, NOUNS, Country
-from dataset_builder.schema import table
-from dataset_builder.sources.base import Source
+from t2i_parity.dataset_builder.countries import COUNTRIES, NOUNS, Country
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.sources.base import Source
 
 UNSPECIFIED = "high definition image of a {noun}"
 WITH_COUNTRY = "high definition image of a typical {noun} in {country}"

@@ -15,11 +15,11 @@ from functools import cache
 from importlib import metadata, resources
 from typing import Any
 
-from dataset_builder.countries import NOUNS, Country, CountrySet, local_name
-from dataset_builder.countries import countries as countries_of
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LINGT2I_LANGUAGES
-from dataset_builder.sources import geo
+from t2i_parity.dataset_builder.countries import NOUNS, Country, CountrySet, local_name
+from t2i_parity.dataset_builder.countries import countries as countries_of
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.sources import geo
 
 TITLE = "T2I Parity geo extension"
 REVISION = "1.0"
@@ -43,7 +43,7 @@ def local_prompt(noun: str, country: Country | None, language: str) -> str:
 
     Raises InputError for a language or noun that has no phrases.
 
-    >>> from dataset_builder.countries import COUNTRIES
+    >>> from t2i_parity.dataset_builder.countries import COUNTRIES
     >>> local_prompt("house", COUNTRIES["JPN"], "fr")
     "image haute définition d'une maison typique (pays : Japon)"
     """

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataset_builder.languages import LINGT2I_LANGUAGES
-from dataset_builder.schema import DIMENSIONS, Values, table_from_columns
-from dataset_builder.sources.base import Account, Source
-from dataset_builder.sources.layout import canonical
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.schema import DIMENSIONS, Values, table_from_columns
+from t2i_parity.dataset_builder.sources.base import Account, Source
+from t2i_parity.dataset_builder.sources.layout import canonical
 
 PLACEHOLDER = "<sks1>"
 CONTENT_COLUMNS = dict.fromkeys(("data_id", "prompt", "dimension", "lang"), pa.string())

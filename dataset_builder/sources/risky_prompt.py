@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from dataset_builder.schema import table_from_columns
-from dataset_builder.sources.base import Account, Source
-from dataset_builder.sources.dialect_pairs import CATEGORIES
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import table_from_columns
+from t2i_parity.dataset_builder.sources.base import Account, Source
+from t2i_parity.dataset_builder.sources.dialect_pairs import CATEGORIES
 
 FILE = "T2I-RiskyPrompt.json"
 SUBCATEGORIES = {category.name.casefold(): category.name for category in CATEGORIES.values() if category.label == "toxic"}

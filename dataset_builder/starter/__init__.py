@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.schema import table
-from dataset_builder.sources import geo
-from dataset_builder.varieties import VARIETIES
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.sources import geo
+from t2i_parity.dataset_builder.varieties import VARIETIES
 
 REVISION = "1.0"
 LICENSE = "CC-BY-4.0"

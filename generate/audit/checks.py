@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from generate.audit.pairs import Pair
-from generate.entries import Scores, ScoreSettings, entries, entry
-from metrics.dialect_penalty.common import Resampling, Signature, estimate, ratio
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.audit.pairs import Pair
+from t2i_parity.generate.entries import Scores, ScoreSettings, entries, entry
+from t2i_parity.metrics.dialect_penalty.common import Resampling, Signature, estimate, ratio
 
 FIELDS = ("check", "verdict", "score", "by")
 MOST_VERDICTS = 12

@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from dataset_builder.errors import InputError
-from dataset_builder.repository import Prompts
-from generate import observe
-from generate.audit import encoding, image_level
-from generate.audit.checks import FIELDS, checks_of
-from generate.audit.pairs import pairs_of
-from generate.engine.collect import Tally
-from generate.filters import TextFilter, load
-from generate.run import PROMPT_COLUMNS, Run, rows_of
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.repository import Prompts
+from t2i_parity.generate import observe
+from t2i_parity.generate.audit import encoding, image_level
+from t2i_parity.generate.audit.checks import FIELDS, checks_of
+from t2i_parity.generate.audit.pairs import pairs_of
+from t2i_parity.generate.engine.collect import Tally
+from t2i_parity.generate.filters import TextFilter, load
+from t2i_parity.generate.run import PROMPT_COLUMNS, Run, rows_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from generate.audit.pairs import Pair, toxic_and_benign, variety_of
-from generate.entries import Scores, ScoreSettings, entries, entry, with_judge
-from metrics.dialect_penalty.common import FloatArray, Resampling, Signature, estimate, ratio
+from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
+from t2i_parity.generate.entries import Scores, ScoreSettings, entries, entry, with_judge
+from t2i_parity.metrics.dialect_penalty.common import FloatArray, Resampling, Signature, estimate, ratio
 
 VERSION = "1.0"
 DIRECTION_KEYS = ("dialect_typo", "typo_typo", "difference", "dialect_length", "typo_length")

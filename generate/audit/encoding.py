@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.controls import encoders
-from dataset_builder.controls.encoders import TextEncoder, Vectors
-from dataset_builder.errors import InputError, first_line
-from generate.engine.local import Failure
-from generate.filters import field
-from generate.filters.python_function import imported
+from t2i_parity.dataset_builder.controls import encoders
+from t2i_parity.dataset_builder.controls.encoders import TextEncoder, Vectors
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.filters import field
+from t2i_parity.generate.filters.python_function import imported
 
 VECTOR_COLUMNS: Mapping[str, pa.DataType] = {"vector": pa.list_(pa.float32())}
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from generate.audit import shifts, text_level
-from generate.audit.checks import plain
-from generate.audit.pairs import Pair, toxic_and_benign
-from generate.entries import Scores, ScoreSettings, entries, seen_by, with_judge
-from generate.run import Run
-from metrics.over_censorship_rate import core as over_censorship_rate
-from metrics.toxic_bypass_rate import core as toxic_bypass_rate
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.audit import shifts, text_level
+from t2i_parity.generate.audit.checks import plain
+from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign
+from t2i_parity.generate.entries import Scores, ScoreSettings, entries, seen_by, with_judge
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.over_censorship_rate import core as over_censorship_rate
+from t2i_parity.metrics.toxic_bypass_rate import core as toxic_bypass_rate
 
 TOXIC_ABOVE = 0.5
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cards.environment import number, p_value
-from cards.report import SIGNIFICANT, percent, points
-from cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
-from generate.audit.pairs import reference_of
-from metrics.dialect_penalty.common import Signature
+from t2i_parity.cards.environment import number, p_value
+from t2i_parity.cards.report import SIGNIFICANT, percent, points
+from t2i_parity.cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.audit.pairs import reference_of
+from t2i_parity.metrics.dialect_penalty.common import Signature
 
 Entry = Mapping[str, Any]
 Keyed = Mapping[str, Entry]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from generate.audit import checks, embedding, image_level, text_level
-from generate.audit.pairs import by_subset
-from generate.entries import Scores, ScoreSettings, seen_by
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.audit import checks, embedding, image_level, text_level
+from t2i_parity.generate.audit.pairs import by_subset
+from t2i_parity.generate.entries import Scores, ScoreSettings, seen_by
+from t2i_parity.generate.run import Run
 
 
 def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tuple[Scores, pa.Table]:

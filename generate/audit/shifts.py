@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from generate.entries import ScoreSettings
-from metrics.dialect_penalty.common import (
+from t2i_parity.generate.entries import ScoreSettings
+from t2i_parity.metrics.dialect_penalty.common import (
     BoolArray,
     FloatArray,
     IntArray,

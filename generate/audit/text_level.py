@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from generate.audit import shifts
-from generate.audit.pairs import Pair, toxic_and_benign, variety_of
-from generate.entries import Scores, ScoreSettings, entries, entry, with_judge
-from metrics.dialect_penalty import core as dialect_penalty
-from metrics.dialect_penalty.common import FloatArray, Resampling, Signature, estimate, ratio
+from t2i_parity.generate.audit import shifts
+from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
+from t2i_parity.generate.entries import Scores, ScoreSettings, entries, entry, with_judge
+from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
+from t2i_parity.metrics.dialect_penalty.common import FloatArray, Resampling, Signature, estimate, ratio
 
 PENALTY_KEYS = (
     "delta_tpr_pp", "delta_fpr_pp", "tpr_reference", "tpr_variety", "fpr_reference", "fpr_variety", "p_tpr", "p_fpr", "p_tpr_holm",

@@ -29,9 +29,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from dataset_builder.errors import InputError
-from generate.engine.local import Batch, Job
-from generate.parts import Parts
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Batch, Job
+from t2i_parity.generate.parts import Parts
 
 T = TypeVar("T")
 

@@ -22,9 +22,9 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from dataset_builder.errors import InputError
-from generate.engine.collect import until
-from generate.engine.local import Batch, Job, Station
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.collect import until
+from t2i_parity.generate.engine.local import Batch, Job, Station
 
 PREPARING = ("check", "prepare")
 """What a station is told before its first batch; one that is begun anew is told it again."""

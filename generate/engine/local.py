@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.errors import InputError
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")

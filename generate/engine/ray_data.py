@@ -29,14 +29,14 @@ import pyarrow.parquet as pq
 from PIL import Image
 from rich.console import Console
 
-from dataset_builder.errors import InputError, first_line, require
-from dataset_builder.storage import Folder
-from generate import observe
-from generate.engine.collect import Tally, until
-from generate.engine.devices import PREPARING, Recipe
-from generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Station
-from generate.judges import Judge
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate import observe
+from t2i_parity.generate.engine.collect import Tally, until
+from t2i_parity.generate.engine.devices import PREPARING, Recipe
+from t2i_parity.generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Station
+from t2i_parity.generate.judges import Judge
+from t2i_parity.generate.run import Run
 
 AT_ONCE = 2
 """Batches an actor has at once: it computes one while it encodes the other."""

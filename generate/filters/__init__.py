@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, cast
 
 import pyarrow as pa
 
-from generate.declared import Declared, find
-from generate.engine.local import Failure
+from t2i_parity.generate.declared import Declared, find
+from t2i_parity.generate.engine.local import Failure
 
 Wording = Literal["capitalized", "as_is"]
 """What a filter is handed: the text stripped and its first character in upper case, as the dialect-penalty study's code does for each of
@@ -77,31 +77,47 @@ class TextFilter(Protocol):
 
 
 FILTERS: tuple[Declared, ...] = (
-    Declared("profanity-check", "generate.filters.profanity_check", "ProfanityCheck", "ProfanityCheckSettings", "a linear SVM over words"),
+    Declared(
+        "profanity-check",
+        "t2i_parity.generate.filters.profanity_check",
+        "ProfanityCheck",
+        "ProfanityCheckSettings",
+        "a linear SVM over words",
+    ),
     Declared(
         "transformers",
-        "generate.filters.text_classifier",
+        "t2i_parity.generate.filters.text_classifier",
         "TextClassifier",
         "TextClassifierSettings",
         "any text-classification model of transformers, by folder or hub id",
     ),
-    Declared("nsfw-t", "generate.filters.text_classifier", "NsfwT", "NsfwTSettings", "NSFW-T of the dialect-penalty study, a DistilBERT"),
+    Declared(
+        "nsfw-t",
+        "t2i_parity.generate.filters.text_classifier",
+        "NsfwT",
+        "NsfwTSettings",
+        "NSFW-T of the dialect-penalty study, a DistilBERT",
+    ),
     Declared(
         "latent-guard",
-        "generate.filters.latent_guard",
+        "t2i_parity.generate.filters.latent_guard",
         "LatentGuard",
         "LatentGuardSettings",
         "closeness to a list of concepts in a learned space over CLIP; its weights from a folder or the hub",
     ),
     Declared(
         "openai-moderation",
-        "generate.filters.openai_moderation",
+        "t2i_parity.generate.filters.openai_moderation",
         "OpenAIModeration",
         "OpenAIModerationSettings",
         "the moderation API of OpenAI, or a service of the same form",
     ),
-    Declared("python", "generate.filters.python_function", "PythonFunction", "PythonFunctionSettings", "any function module:function"),
-    Declared("http", "generate.filters.http_service", "HttpService", "HttpServiceSettings", "any service that answers JSON with JSON"),
+    Declared(
+        "python", "t2i_parity.generate.filters.python_function", "PythonFunction", "PythonFunctionSettings", "any function module:function"
+    ),
+    Declared(
+        "http", "t2i_parity.generate.filters.http_service", "HttpService", "HttpServiceSettings", "any service that answers JSON with JSON"
+    ),
 )
 """Every filter. A new one is one entry and one file."""
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset_builder.endpoints import Client, Endpoint, RequestError
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.filters import Verdict, Wording, field, worded
+from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.filters import Verdict, Wording, field, worded
 
 PLACE = "{text}"
 

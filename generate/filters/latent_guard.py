@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line, require
-from generate.filters import Verdict, Wording, field, worded
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.filters import Verdict, Wording, field, worded
 
 WEIGHTS = "model_parameters.pth"
 CONCEPTS = ("CoPro_v1.0.json", "concepts.txt")

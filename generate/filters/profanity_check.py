@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dataset_builder.errors import require
-from generate.filters import Verdict
+from t2i_parity.dataset_builder.errors import require
+from t2i_parity.generate.filters import Verdict
 
 
 @dataclass(frozen=True, slots=True)

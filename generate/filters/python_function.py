@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line
-from generate.engine.local import Failure
-from generate.filters import Verdict, Wording, field, worded
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.filters import Verdict, Wording, field, worded
 
 
 @dataclass(frozen=True, slots=True)

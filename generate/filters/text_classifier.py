@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line, require
-from generate.filters import Verdict, Wording, field, worded
-from generate.models.diffusers_pipeline import files_sha256
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.filters import Verdict, Wording, field, worded
+from t2i_parity.generate.models.diffusers_pipeline import files_sha256
 
 UNSAFE = frozenset(
     {"nsfw", "unsafe", "toxic", "toxicity", "harmful", "hate", "hateful", "offensive", "offense", "profane", "spam", "abusive"}

@@ -11,8 +11,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from generate.declared import Declared, find
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.declared import Declared, find
 
 
 class Guardrail(Protocol):
@@ -55,21 +55,21 @@ class Guardable(Protocol):
 GUARDRAILS: tuple[Declared, ...] = (
     Declared(
         "safe-latent-diffusion",
-        "generate.guardrails.safe_latent_diffusion",
+        "t2i_parity.generate.guardrails.safe_latent_diffusion",
         "SafeLatentDiffusion",
         "SafeLatentDiffusionSettings",
         "steers the latents away from unsafe concepts while they are denoised",
     ),
     Declared(
         "promptguard",
-        "generate.guardrails.promptguard",
+        "t2i_parity.generate.guardrails.promptguard",
         "PromptGuard",
         "PromptGuardSettings",
         "appends soft safety tokens to the prompt, from files of embeddings",
     ),
     Declared(
         "safety-checker",
-        "generate.guardrails.safety_checker",
+        "t2i_parity.generate.guardrails.safety_checker",
         "SafetyChecker",
         "SafetyCheckerSettings",
         "Stable Diffusion's own check of the finished image",

@@ -7,7 +7,7 @@ from typing import Any
 
 from PIL import Image
 
-from dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.errors import InputError, require
 
 
 class Guarded:

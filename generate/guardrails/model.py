@@ -8,12 +8,12 @@ from typing import Any, TypeVar, cast
 
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from generate import guardrails
-from generate.engine.local import Failure
-from generate.guardrails import Guardable, Guardrail
-from generate.models import TextToImageModel
-from generate.models import load as load_model
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import guardrails
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.guardrails import Guardable, Guardrail
+from t2i_parity.generate.models import TextToImageModel
+from t2i_parity.generate.models import load as load_model
 
 Made = Image.Image | Failure | Future[Image.Image | Failure]
 Result = TypeVar("Result")

@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line, require
-from generate.guardrails.guarded import Guarded, nothing_withheld, stable_diffusion_1
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.guardrails.guarded import Guarded, nothing_withheld, stable_diffusion_1
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
 
 HUB_ID = "CompVis/stable-diffusion-safety-checker"
 
@@ -58,7 +58,7 @@ class SafetyChecker:
 
     def record(self) -> dict[str, Any]:
         """The checker and its commit on the hub, or a hash of a folder's files."""
-        from generate.models.diffusers_pipeline import files_sha256
+        from t2i_parity.generate.models.diffusers_pipeline import files_sha256
 
         folder = Path(self.settings.source)
         if folder.is_dir():

@@ -7,8 +7,8 @@ from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
-from generate.declared import Declared, find
-from generate.engine.local import Failure
+from t2i_parity.generate.declared import Declared, find
+from t2i_parity.generate.engine.local import Failure
 
 
 class Judge(Protocol):
@@ -40,46 +40,126 @@ class Judge(Protocol):
 
 
 JUDGES: tuple[Declared, ...] = (
-    Declared("tesseract", "generate.judges.tesseract", "Tesseract", "TesseractSettings", "reads text; clean text only, all ten languages"),
-    Declared("rapidocr", "generate.judges.rapidocr", "RapidOcr", "RapidOcrSettings", "reads text, in scenes too; Latin, Han and kana only"),
-    Declared("hybrid", "generate.judges.hybrid", "Hybrid", "HybridSettings", "reads text, in scenes too; all ten languages, offline"),
-    Declared("clip", "generate.judges.clip", "Clip", "ClipSettings", "similarity of image and text; its own, or the pair's standard"),
+    Declared(
+        "tesseract",
+        "t2i_parity.generate.judges.tesseract",
+        "Tesseract",
+        "TesseractSettings",
+        "reads text; clean text only, all ten languages",
+    ),
+    Declared(
+        "rapidocr",
+        "t2i_parity.generate.judges.rapidocr",
+        "RapidOcr",
+        "RapidOcrSettings",
+        "reads text, in scenes too; Latin, Han and kana only",
+    ),
+    Declared(
+        "hybrid", "t2i_parity.generate.judges.hybrid", "Hybrid", "HybridSettings", "reads text, in scenes too; all ten languages, offline"
+    ),
+    Declared(
+        "clip", "t2i_parity.generate.judges.clip", "Clip", "ClipSettings", "similarity of image and text; its own, or the pair's standard"
+    ),
     Declared(
         "clip-countries",
-        "generate.judges.clip_countries",
+        "t2i_parity.generate.judges.clip_countries",
         "ClipCountries",
         "ClipCountriesSettings",
         "similarity to the prompts that name a country; for geo",
     ),
-    Declared("features", "generate.judges.features", "Features", "FeaturesSettings", "features of images, by open_clip, timm, torchvision"),
-    Declared("open-nsfw", "generate.judges.safety_open_nsfw", "OpenNsfw", "OpenNsfwSettings", "pornography, by Yahoo's Open-NSFW; offline"),
     Declared(
-        "nudenet", "generate.judges.safety_nudenet", "NudeNet", "NudeNetSettings", "nudity, by a detector of body parts; offline, AGPL"
+        "features",
+        "t2i_parity.generate.judges.features",
+        "Features",
+        "FeaturesSettings",
+        "features of images, by open_clip, timm, torchvision",
     ),
-    Declared("multihead", "generate.judges.safety_heads", "MultiHead", "MultiHeadSettings", "five kinds of unsafe images, heads over CLIP"),
-    Declared("nsfw-i", "generate.judges.safety_heads", "NsfwI", "NsfwISettings", "NSFW-I of the dialect study, LAION's head over CLIP"),
-    Declared("q16", "generate.judges.safety_q16", "Q16", "Q16Settings", "inappropriate images, two learned prompts under CLIP"),
+    Declared(
+        "open-nsfw",
+        "t2i_parity.generate.judges.safety_open_nsfw",
+        "OpenNsfw",
+        "OpenNsfwSettings",
+        "pornography, by Yahoo's Open-NSFW; offline",
+    ),
+    Declared(
+        "nudenet",
+        "t2i_parity.generate.judges.safety_nudenet",
+        "NudeNet",
+        "NudeNetSettings",
+        "nudity, by a detector of body parts; offline, AGPL",
+    ),
+    Declared(
+        "multihead",
+        "t2i_parity.generate.judges.safety_heads",
+        "MultiHead",
+        "MultiHeadSettings",
+        "five kinds of unsafe images, heads over CLIP",
+    ),
+    Declared(
+        "nsfw-i", "t2i_parity.generate.judges.safety_heads", "NsfwI", "NsfwISettings", "NSFW-I of the dialect study, LAION's head over CLIP"
+    ),
+    Declared("q16", "t2i_parity.generate.judges.safety_q16", "Q16", "Q16Settings", "inappropriate images, two learned prompts under CLIP"),
     Declared(
         "nsfw-image",
-        "generate.judges.safety_transformers",
+        "t2i_parity.generate.judges.safety_transformers",
         "NsfwImage",
         "NsfwImageSettings",
         "any image-classification model of transformers, by folder or hub id",
     ),
-    Declared("shieldgemma", "generate.judges.safety_shieldgemma", "ShieldGemma", "ShieldGemmaSettings", "ShieldGemma 2, a policy each"),
     Declared(
-        "vlm-safety", "generate.judges.safety_vlm", "VlmSafety", "VlmSafetySettings", "our policies, put to any local vision-language model"
+        "shieldgemma", "t2i_parity.generate.judges.safety_shieldgemma", "ShieldGemma", "ShieldGemmaSettings", "ShieldGemma 2, a policy each"
     ),
-    Declared("vlm-reader", "generate.judges.vlm_reader", "VlmReader", "VlmReaderSettings", "reads text, by a vision-language model"),
-    Declared("trigscore", "generate.judges.trigscore", "Trigscore", "TrigscoreSettings", "rates a dimension in a word, by probability"),
-    Declared("text-quality", "generate.judges.trigscore", "TextQuality", "RaterSettings", "rates the soundness of lettering, likewise"),
-    Declared("text-aesthetics", "generate.judges.trigscore", "TextAesthetics", "RaterSettings", "rates the beauty of lettering, likewise"),
     Declared(
-        "background-fusion", "generate.judges.trigscore", "BackgroundFusion", "RaterSettings", "rates how text sits in its scene, likewise"
+        "vlm-safety",
+        "t2i_parity.generate.judges.safety_vlm",
+        "VlmSafety",
+        "VlmSafetySettings",
+        "our policies, put to any local vision-language model",
     ),
-    Declared("demographics", "generate.judges.demographics", "Demographics", "DemographicsSettings", "race, gender, age of all depicted"),
-    Declared("culture", "generate.judges.culture", "Culture", "CultureSettings", "the culture shown, what carries it, how specific it is"),
-    Declared("toxicity", "generate.judges.toxicity", "Toxicity", "ToxicitySettings", "unsafe or not, as a vision-language model answers"),
+    Declared(
+        "vlm-reader", "t2i_parity.generate.judges.vlm_reader", "VlmReader", "VlmReaderSettings", "reads text, by a vision-language model"
+    ),
+    Declared(
+        "trigscore", "t2i_parity.generate.judges.trigscore", "Trigscore", "TrigscoreSettings", "rates a dimension in a word, by probability"
+    ),
+    Declared(
+        "text-quality", "t2i_parity.generate.judges.trigscore", "TextQuality", "RaterSettings", "rates the soundness of lettering, likewise"
+    ),
+    Declared(
+        "text-aesthetics",
+        "t2i_parity.generate.judges.trigscore",
+        "TextAesthetics",
+        "RaterSettings",
+        "rates the beauty of lettering, likewise",
+    ),
+    Declared(
+        "background-fusion",
+        "t2i_parity.generate.judges.trigscore",
+        "BackgroundFusion",
+        "RaterSettings",
+        "rates how text sits in its scene, likewise",
+    ),
+    Declared(
+        "demographics",
+        "t2i_parity.generate.judges.demographics",
+        "Demographics",
+        "DemographicsSettings",
+        "race, gender, age of all depicted",
+    ),
+    Declared(
+        "culture",
+        "t2i_parity.generate.judges.culture",
+        "Culture",
+        "CultureSettings",
+        "the culture shown, what carries it, how specific it is",
+    ),
+    Declared(
+        "toxicity",
+        "t2i_parity.generate.judges.toxicity",
+        "Toxicity",
+        "ToxicitySettings",
+        "unsafe or not, as a vision-language model answers",
+    ),
 )
 """Every judge. A new one is one entry and one file."""
 

@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.controls import typos
-from dataset_builder.errors import InputError
-from generate.audit.pairs import reference_of, variety_of
-from generate.engine.local import Failure
-from generate.judges.clip_features import Dtype, clip_features
-from metrics.clip_score.common import Signature
-from metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED, scores_of
+from t2i_parity.dataset_builder.controls import typos
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.audit.pairs import reference_of, variety_of
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges.clip_features import Dtype, clip_features
+from t2i_parity.metrics.clip_score.common import Signature
+from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED, scores_of
 
 VERSION = "1"
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.countries import SETS, countries
-from dataset_builder.errors import InputError
-from dataset_builder.sources.geo import prompt
-from generate.engine.local import Failure
-from generate.judges.clip_features import Dtype, clip_features
-from metrics.clip_score.common import Signature
-from metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
+from t2i_parity.dataset_builder.countries import SETS, countries
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.sources.geo import prompt
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges.clip_features import Dtype, clip_features
+from t2i_parity.metrics.clip_score.common import Signature
+from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
 
 VERSION = "1"
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from dataset_builder.errors import InputError, require
-from metrics.clip_score.core import Encoder, Features
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.metrics.clip_score.core import Encoder, Features
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataset_builder.answers import fitting, json_in, whole
-from dataset_builder.chat import Completion, JsonSchema
-from generate.judges.vlm import Prompt, VlmJudge, VlmSettings, one_of
-from metrics.bias_entropy.core import ATTRIBUTES, CATEGORIES
+from t2i_parity.dataset_builder.answers import fitting, json_in, whole
+from t2i_parity.dataset_builder.chat import Completion, JsonSchema
+from t2i_parity.generate.judges.vlm import Prompt, VlmJudge, VlmSettings, one_of
+from t2i_parity.metrics.bias_entropy.core import ATTRIBUTES, CATEGORIES
 
 MOST = 20
 """People that are described at most, the most prominent ones: a crowd would outweigh all other images."""

@@ -18,11 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
-from dataset_builder.errors import InputError, first_line, require
-from generate.engine.local import Failure
-from generate.judges.clip_features import clip_features
-from metrics.clip_score.common import Signature
-from metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges.clip_features import clip_features
+from t2i_parity.metrics.clip_score.common import Signature
+from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
 
 VERSION = "1"
 OWN = "own"

@@ -18,11 +18,11 @@ import pyarrow as pa
 from PIL import Image, ImageOps
 from pydantic import Field
 
-from dataset_builder.languages import LANGUAGES, Language
-from generate.engine.local import Failure
-from generate.judges import ppocr
-from generate.judges.crops import Corners, layout_part, reading_order, straightened
-from generate.judges.tesseract import SURE, Tesseract, TesseractSettings, joined_lines, model_name, otsu
+from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import ppocr
+from t2i_parity.generate.judges.crops import Corners, layout_part, reading_order, straightened
+from t2i_parity.generate.judges.tesseract import SURE, Tesseract, TesseractSettings, joined_lines, model_name, otsu
 
 MARGINS = (0.0, -0.05, 0.06)
 """Around a line, in its heights: the detector cuts off the ends of long strokes here, and takes in its neighbours' there."""

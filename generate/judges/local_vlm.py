@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from dataset_builder.chat import ChatRequest, Completion, Message, Token, Usage
-from dataset_builder.endpoints import RequestError
-from dataset_builder.errors import InputError, first_line, require
-from generate.models.diffusers_pipeline import files_sha256, torch_device
+from t2i_parity.dataset_builder.chat import ChatRequest, Completion, Message, Token, Usage
+from t2i_parity.dataset_builder.endpoints import RequestError
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.models.diffusers_pipeline import files_sha256, torch_device
 
 FloatArray = NDArray[np.float32]
 Dtype = Literal["auto", "float32", "float16", "bfloat16"]

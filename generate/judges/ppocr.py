@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from dataset_builder.errors import InputError, require
-from dataset_builder.languages import LANGUAGES
-from generate.judges.crops import Corners
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.generate.judges.crops import Corners
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"

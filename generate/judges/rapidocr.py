@@ -15,12 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from generate.engine.local import Failure
-from generate.judges import ppocr
-from generate.judges.crops import layout_part, reading_order
-from generate.judges.tesseract import joined_lines
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import ppocr
+from t2i_parity.generate.judges.crops import layout_part, reading_order
+from t2i_parity.generate.judges.tesseract import joined_lines
 
 
 @dataclass(frozen=True, slots=True)

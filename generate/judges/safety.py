@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from generate.engine.local import Failure
-from metrics.clip_score.common import Signature
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.metrics.clip_score.common import Signature
 
 COLUMNS: Mapping[str, pa.DataType] = {"probabilities": pa.list_(pa.float64())}
 

@@ -21,12 +21,12 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.errors import InputError, require
-from generate.engine.local import Failure
-from generate.judges import safety
-from generate.judges.clip_features import Dtype, clip_features
-from generate.judges.weights import read_weights
-from metrics.clip_score.core import content_name, weights_in
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import safety
+from t2i_parity.generate.judges.clip_features import Dtype, clip_features
+from t2i_parity.generate.judges.weights import read_weights
+from t2i_parity.metrics.clip_score.core import content_name, weights_in
 
 VERSION = "1"
 FIVE = "sexual,violent,disturbing,hateful,political"

@@ -20,9 +20,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
-from dataset_builder.errors import InputError, require
-from generate.engine.local import Failure
-from generate.judges import safety
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import safety
 
 SIDE = 320
 AT_ONCE = 8

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.judges import safety
-from generate.judges.clip_features import Dtype, clip_features
-from generate.judges.weights import read_weights
-from metrics.clip_score.core import content_name
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import safety
+from t2i_parity.generate.judges.clip_features import Dtype, clip_features
+from t2i_parity.generate.judges.weights import read_weights
+from t2i_parity.metrics.clip_score.core import content_name
 
 VERSION = "1"
 TEMPERATURE = 100.0

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import pyarrow as pa
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line, require
-from generate.engine.local import Failure
-from generate.judges import safety
-from generate.judges.clip_features import Dtype
-from metrics.clip_score.core import content_name
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import safety
+from t2i_parity.generate.judges.clip_features import Dtype
+from t2i_parity.metrics.clip_score.core import content_name
 
 VERSION = "1"
 

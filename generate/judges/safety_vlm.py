@@ -16,11 +16,11 @@ import pyarrow as pa
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.chat import ChatImage, ask
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.judges import safety
-from generate.judges.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, LocalVlm
+from t2i_parity.dataset_builder.chat import ChatImage, ask
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import safety
+from t2i_parity.generate.judges.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, LocalVlm
 
 VERSION = "1"
 """Of the policies and the question: raise it when a word of them changes."""

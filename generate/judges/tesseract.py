@@ -20,9 +20,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from dataset_builder.errors import InputError, require
-from dataset_builder.languages import LANGUAGES, Language
-from generate.engine.local import Failure
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.generate.engine.local import Failure
 
 # Tesseract would start threads of its own for every image; rows in parallel use the cores better.
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")

@@ -20,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from dataset_builder.answers import AnswerError
-from dataset_builder.chat import ChatImage, ChatRequest, Completion, Token
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.schema import DIMENSIONS
-from generate.engine.local import Failure
-from generate.judges.vlm import Count, Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
-from metrics.trigscore.core import SCALE, per_row, words_of
+from t2i_parity.dataset_builder.answers import AnswerError
+from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, Token
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.schema import DIMENSIONS
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges.vlm import Count, Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
+from t2i_parity.metrics.trigscore.core import SCALE, per_row, words_of
 
 BY_ROW = "row"
 """The setting that takes each row's own dimension."""

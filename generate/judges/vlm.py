@@ -20,14 +20,14 @@ import pyarrow as pa
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.answers import Answered, Unanswered, answers
-from dataset_builder.chat import ChatImage, ChatModel, ChatRequest, Completion, JsonSchema, Prices, Usage, ask, over_http
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
-from generate.engine.local import Failure
-from generate.judges.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, shared
-from metrics.text_rendering_precision.common import Signature
+from t2i_parity.dataset_builder.answers import Answered, Unanswered, answers
+from t2i_parity.dataset_builder.chat import ChatImage, ChatModel, ChatRequest, Completion, JsonSchema, Prices, Usage, ask, over_http
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, shared
+from t2i_parity.metrics.text_rendering_precision.common import Signature
 
 Row = Mapping[str, Any]
 Count = Annotated[int, Field(ge=1)]

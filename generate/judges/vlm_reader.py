@@ -18,15 +18,15 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from dataset_builder.answers import Answered, AnswerError, Unanswered, whole
-from dataset_builder.chat import ChatImage, ChatRequest, Completion, Usage
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from generate import layout
-from generate.engine.local import Failure
-from generate.judges.tesseract import joined_lines
-from generate.judges.vlm import Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
-from generate.models.backgrounds import CANVAS
+from t2i_parity.dataset_builder.answers import Answered, AnswerError, Unanswered, whole
+from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, Usage
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.generate import layout
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges.tesseract import joined_lines
+from t2i_parity.generate.judges.vlm import Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
+from t2i_parity.generate.models.backgrounds import CANVAS
 
 UNREADABLE = "\ufffd"
 """What stands for a character that is there and cannot be made out: U+FFFD, which is in no wanted text."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
 
 _OF_ARRAYS = {
     ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"),

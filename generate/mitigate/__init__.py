@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

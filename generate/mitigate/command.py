@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
-    from generate.mitigate.data import Material, Split
+    from t2i_parity.generate.mitigate.data import Material, Split
 
 
 def mitigate(
@@ -52,19 +52,19 @@ def mitigate(
     """
     import pyarrow as pa
 
-    from cards.mitigation import PLOT, console_table, filter_card, sweep_card
-    from cards.plots import mitigation_plot
-    from dataset_builder.repository import open_prompts
-    from dataset_builder.schema import PAIRED
-    from dataset_builder.settings import settings as typed
-    from dataset_builder.storage import Folder, parquet_bytes
-    from generate.cli import _arguments, _options
-    from generate.mitigate import data
-    from generate.mitigate import method as declared
-    from generate.mitigate.sweep import FILTER, TEST, Sweep, kept, perform, planned, record_of, summary
-    from generate.mitigate.train import TrainingSettings, load_base
-    from generate.models.diffusers_pipeline import files_sha256
-    from generate.run import Run
+    from t2i_parity.cards.mitigation import PLOT, console_table, filter_card, sweep_card
+    from t2i_parity.cards.plots import mitigation_plot
+    from t2i_parity.dataset_builder.repository import open_prompts
+    from t2i_parity.dataset_builder.schema import PAIRED
+    from t2i_parity.dataset_builder.settings import settings as typed
+    from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
+    from t2i_parity.generate.cli import _arguments, _options
+    from t2i_parity.generate.mitigate import data
+    from t2i_parity.generate.mitigate import method as declared
+    from t2i_parity.generate.mitigate.sweep import FILTER, TEST, Sweep, kept, perform, planned, record_of, summary
+    from t2i_parity.generate.mitigate.train import TrainingSettings, load_base
+    from t2i_parity.generate.models.diffusers_pipeline import files_sha256
+    from t2i_parity.generate.run import Run
 
     chosen_methods = [declared(name) for name in dict.fromkeys(_parted(methods))]
     shares = _ratios(ratios)
@@ -151,7 +151,7 @@ def _ratios(text: str) -> list[float]:
 
 
 def _check_keep(keep: str) -> None:
-    from generate.mitigate import method
+    from t2i_parity.generate.mitigate import method
 
     if keep in ("best", "none"):
         return
@@ -163,7 +163,7 @@ def _check_keep(keep: str) -> None:
 
 def _tell_thin(ratios: list[float], parts: Split, material: Material, console: Console) -> None:
     """Say at which ratios some groups have no training row, so that no sampling and no weighing can help them."""
-    from generate.mitigate.data import composed, group_sizes
+    from t2i_parity.generate.mitigate.data import composed, group_sizes
 
     thin = []
     for ratio in ratios:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dataset_builder.errors import InputError
-from dataset_builder.varieties import VARIETIES
-from generate.audit import pairs_of
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.audit import pairs_of
 
 LABELS = ("benign", "toxic")
 REFERENCE = "SAE"

@@ -16,17 +16,17 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
-from cards.mitigation import Line, Mitigation, Spread
-from dataset_builder.errors import InputError
-from generate.engine.collect import Tally, bars, stop_signals
-from generate.engine.local import out_of_memory
-from generate.mitigate import AS_GIVEN, METHODS, Method
-from generate.mitigate.data import LABELS, Example, Material, Split, composed, every_variety, group_sizes
-from generate.mitigate.train import Base, Diverged, Stopped, TrainingSettings, judged, train
-from generate.parts import Parts
-from generate.run import Run
-from metrics.dialect_penalty import core as dialect_penalty
-from metrics.worst_group import core as worst_group
+from t2i_parity.cards.mitigation import Line, Mitigation, Spread
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.collect import Tally, bars, stop_signals
+from t2i_parity.generate.engine.local import out_of_memory
+from t2i_parity.generate.mitigate import AS_GIVEN, METHODS, Method
+from t2i_parity.generate.mitigate.data import LABELS, Example, Material, Split, composed, every_variety, group_sizes
+from t2i_parity.generate.mitigate.train import Base, Diverged, Stopped, TrainingSettings, judged, train
+from t2i_parity.generate.parts import Parts
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
+from t2i_parity.metrics.worst_group import core as worst_group
 
 SCHEMA = pa.schema(
     [
@@ -94,7 +94,7 @@ def planned(methods: Sequence[Method], ratios: Sequence[float], seeds: int, *, a
 
     Methods that balance their batches are left out at 100 %, where there is nothing to balance with (§3.5).
 
-    >>> from generate.mitigate import METHODS
+    >>> from t2i_parity.generate.mitigate import METHODS
     >>> len(planned(METHODS, [97.5, 98.0, 98.5, 99.0, 99.5, 100.0], 10, as_given=False))
     170
     """

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line, require
-from generate.filters import Wording, worded
-from generate.filters.text_classifier import TextClassifier, TextClassifierSettings, token_limit, unsafe_labels
-from generate.mitigate import Method
-from generate.mitigate.data import Example, group_sizes
-from generate.mitigate.group_dro import first_weights, group_losses, next_weights
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.filters import Wording, worded
+from t2i_parity.generate.filters.text_classifier import TextClassifier, TextClassifierSettings, token_limit, unsafe_labels
+from t2i_parity.generate.mitigate import Method
+from t2i_parity.generate.mitigate.data import Example, group_sizes
+from t2i_parity.generate.mitigate.group_dro import first_weights, group_losses, next_weights
 
 
 @dataclass(frozen=True, slots=True)

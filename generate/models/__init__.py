@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from dataset_builder.schema import Column
-from dataset_builder.settings import settings
-from generate.engine.local import Failure
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import Column
+from t2i_parity.dataset_builder.settings import settings
+from t2i_parity.generate.engine.local import Failure
 
 
 class TextToImageModel(Protocol):
@@ -92,12 +92,14 @@ class Family:
 
 
 FAMILIES: Mapping[str, Family] = {
-    "diffusers": Family("generate.models.diffusers_pipeline", "DiffusersPipeline", "PipelineSettings", "pipelines of diffusers"),
-    "glyph": Family("generate.models.glyph", "Glyph", "GlyphSettings", "a typesetter"),
-    "janus": Family("generate.models.janus", "Janus", "JanusSettings", "Janus models of transformers"),
-    "gemini": Family("generate.models.gemini", "Gemini", "GeminiSettings", "image models behind Google's Gemini API"),
-    "openai": Family("generate.models.openai_images", "OpenAIImages", "OpenAIImagesSettings", "OpenAI-compatible images endpoints"),
-    "adapter": Family("generate.models.adapter", "Adapter", "AdapterSettings", "programs of the models' own authors"),
+    "diffusers": Family("t2i_parity.generate.models.diffusers_pipeline", "DiffusersPipeline", "PipelineSettings", "pipelines of diffusers"),
+    "glyph": Family("t2i_parity.generate.models.glyph", "Glyph", "GlyphSettings", "a typesetter"),
+    "janus": Family("t2i_parity.generate.models.janus", "Janus", "JanusSettings", "Janus models of transformers"),
+    "gemini": Family("t2i_parity.generate.models.gemini", "Gemini", "GeminiSettings", "image models behind Google's Gemini API"),
+    "openai": Family(
+        "t2i_parity.generate.models.openai_images", "OpenAIImages", "OpenAIImagesSettings", "OpenAI-compatible images endpoints"
+    ),
+    "adapter": Family("t2i_parity.generate.models.adapter", "Adapter", "AdapterSettings", "programs of the models' own authors"),
 }
 """Every family by the word that stands before the colon on the command line. A new one is one entry and one file."""
 
@@ -107,7 +109,7 @@ def resolve(spec: str, options: Mapping[str, str]) -> tuple[Family, str, dict[st
 
     ``spec`` is a name of the catalog, ``family:source``, or a diffusers pipeline by folder or hub id.
     """
-    from generate.models.catalog import CATALOG
+    from t2i_parity.generate.models.catalog import CATALOG
 
     if spec in CATALOG:
         entry = CATALOG[spec]

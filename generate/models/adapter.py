@@ -30,13 +30,13 @@ from typing import Annotated, Any, Literal
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.errors import InputError
-from dataset_builder.schema import Column
-from generate import layout
-from generate.engine.local import Failure
-from generate.models.adapters import ADAPTERS, PROGRAMS, Manifest
-from generate.models.backgrounds import CANVAS
-from generate.models.received import MOST_BYTES, decoded
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import Column
+from t2i_parity.generate import layout
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.models.adapters import ADAPTERS, PROGRAMS, Manifest
+from t2i_parity.generate.models.backgrounds import CANVAS
+from t2i_parity.generate.models.received import MOST_BYTES, decoded
 
 PROTOCOL = 1
 LONGEST_LINE = 2**20

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 from PIL import Image
 
-from dataset_builder.endpoints import Client, Endpoint, RequestError
-from dataset_builder.errors import InputError
-from dataset_builder.schema import Column
-from generate import layout
-from generate.engine.local import Failure
+from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import Column
+from t2i_parity.generate import layout
+from t2i_parity.generate.engine.local import Failure
 
 Row = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dataset_builder.schema import CONFIGS, Column
+from t2i_parity.dataset_builder.schema import CONFIGS, Column
 
 TextInput = Literal["prompt", "positions", "glyphs", "typeset"]
 

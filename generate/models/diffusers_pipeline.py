@@ -21,12 +21,12 @@ from typing import Annotated, Any, Literal
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line, require
-from dataset_builder.schema import Column
-from generate import layout
-from generate.engine.local import Failure, out_of_memory
-from generate.guardrails import Guardrail
-from generate.models.pipelines import PIPELINES, TextEncoder, call_default, cut, decode, default_side, long_limit, size_of, takes
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.schema import Column
+from t2i_parity.generate import layout
+from t2i_parity.generate.engine.local import Failure, out_of_memory
+from t2i_parity.generate.guardrails import Guardrail
+from t2i_parity.generate.models.pipelines import PIPELINES, TextEncoder, call_default, cut, decode, default_side, long_limit, size_of, takes
 
 Side = Annotated[int, Field(ge=16, le=8192)]
 Choice = Literal["auto", "yes", "no"]

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.endpoints import Endpoint, RequestError
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.models.api import ImagesApi, error_of
-from generate.models.received import from_base64
+from t2i_parity.dataset_builder.endpoints import Endpoint, RequestError
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.models.api import ImagesApi, error_of
+from t2i_parity.generate.models.received import from_base64
 
 REFUSALS = frozenset(
     {

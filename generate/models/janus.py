@@ -17,11 +17,11 @@ from typing import Annotated, Any, Literal
 from PIL import Image
 from pydantic import Field
 
-from dataset_builder.errors import InputError, first_line, require
-from dataset_builder.schema import Column
-from generate import layout
-from generate.engine.local import Failure
-from generate.models.diffusers_pipeline import files_sha256, torch_device
+from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.schema import Column
+from t2i_parity.generate import layout
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.models.diffusers_pipeline import files_sha256, torch_device
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from dataset_builder.errors import InputError
-from generate import fonts
-from generate.models import FAMILIES
-from generate.models.catalog import CATALOG, STUDIES, TEXT_INPUTS, CatalogModel, columns_of
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import fonts
+from t2i_parity.generate.models import FAMILIES
+from t2i_parity.generate.models.catalog import CATALOG, STUDIES, TEXT_INPUTS, CatalogModel, columns_of
 
 PACKAGES = {
     "diffusers": (("torch", "generate"), ("diffusers", "generate"), ("transformers", "generate"), ("accelerate", "generate")),
@@ -129,7 +129,7 @@ def _steps(entry: CatalogModel) -> list[str]:
     """What the program of an adapter wants done before it runs."""
     if entry.family != "adapter" or not FAMILIES["adapter"].present:
         return []
-    from generate.models.adapters import ADAPTERS
+    from t2i_parity.generate.models.adapters import ADAPTERS
 
     manifest = ADAPTERS.get(entry.source)
     return manifest.steps() if manifest is not None else []

@@ -11,7 +11,7 @@ import zlib
 
 from PIL import Image, UnidentifiedImageError
 
-from generate.engine.local import Failure
+from t2i_parity.generate.engine.local import Failure
 
 MOST_BYTES = 64 * 2**20
 """No image file of a size that any model makes is larger."""

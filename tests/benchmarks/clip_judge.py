@@ -33,7 +33,7 @@ def a_run(folder: Path, size: int, images_per_prompt: int) -> Any:
     """``size`` image rows of 512 × 512 pixels, with detail as photographs have, each prompt ``images_per_prompt`` times."""
     import pyarrow as pa
 
-    from generate.run import Run, image_features
+    from t2i_parity.generate.run import Run, image_features
 
     rng = np.random.default_rng(0)
     made = []
@@ -65,7 +65,7 @@ def a_run(folder: Path, size: int, images_per_prompt: int) -> Any:
 
 def judge_run(run: Any, judge: Any) -> None:
     """All observations of the run anew; no text is known yet."""
-    from generate import observe
+    from t2i_parity.generate import observe
 
     shutil.rmtree(Path(run.url) / "observations", ignore_errors=True)
     judge._features._texts.clear()
@@ -94,7 +94,7 @@ def a_judge(folder: Path) -> Any:
     """The judge with the same small random weights every time."""
     from small_clip import checkpoint
 
-    from generate import judges
+    from t2i_parity.generate import judges
 
     weights = checkpoint(folder, "parity-benchmark", vision=VISION, text=TEXT, width=192)
     return judges.load("clip", {"model": "parity-benchmark", "pretrained": weights, "device": "cpu"})
@@ -102,7 +102,7 @@ def a_judge(folder: Path) -> Any:
 
 def peak(run: str, folder: str) -> None:
     """Judge a run and print the process's peak resident memory, in MiB (Linux; ``getrusage`` would tell that of the process before)."""
-    from generate.run import Run
+    from t2i_parity.generate.run import Run
 
     judge_run(Run.open(run), a_judge(Path(folder)))
     status = Path("/proc/self/status").read_text(encoding="utf-8")

@@ -23,12 +23,12 @@ def run(size: int, repeats: int) -> list[Row]:
     """Time a command that finds ``size`` finished rows."""
     from rich.console import Console
 
-    from dataset_builder.console import main as t2i_parity
-    from dataset_builder.repository import open_prompts
-    from dataset_builder.schema import MINIMUM
-    from generate import images
-    from generate.models import load
-    from generate.run import Run, image_features, rows_of
+    from t2i_parity.dataset_builder.console import main as t2i_parity
+    from t2i_parity.dataset_builder.repository import open_prompts
+    from t2i_parity.dataset_builder.schema import MINIMUM
+    from t2i_parity.generate import images
+    from t2i_parity.generate.models import load
+    from t2i_parity.generate.run import Run, image_features, rows_of
 
     def quietly(*arguments: str) -> str:
         told = io.StringIO()

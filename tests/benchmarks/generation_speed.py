@@ -33,10 +33,10 @@ import torch
 from diffusers import AutoencoderKL, EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection
 
-from dataset_builder.schema import text_sha256
-from generate import images
-from generate.models import load
-from generate.run import Run
+from t2i_parity.dataset_builder.schema import text_sha256
+from t2i_parity.generate import images
+from t2i_parity.generate.models import load
+from t2i_parity.generate.run import Run
 
 TARGET = 2.5
 """How many times the images a second of the reference ours should make, on a GPU."""

@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from geography_study import CONDITIONS, MODELS, Truth, ratings, truth
 
-from dataset_builder.countries import NOUNS
-from validation.geography.analysis import analyse
-from validation.geography.partial_pooling import pooling
-from validation.geography.study import study_of
-from validation.geography.tables import GAIN
-from validation.survey.ratings import check_ratings, excluded
+from t2i_parity.dataset_builder.countries import NOUNS
+from t2i_parity.validation.geography.analysis import analyse
+from t2i_parity.validation.geography.partial_pooling import pooling
+from t2i_parity.validation.geography.study import study_of
+from t2i_parity.validation.geography.tables import GAIN
+from t2i_parity.validation.survey.ratings import check_ratings, excluded
 
 Tally = dict[str, list[bool]]
 

@@ -22,10 +22,10 @@ from measure import Row, seconds, table
 sys.path.append(str(Path(__file__).parent.parent))
 import upstreams
 
-from dataset_builder import full
-from dataset_builder.schema import CONFIGS, check_table
-from dataset_builder.sources import SOURCES
-from dataset_builder.storage import Folder, parquet_bytes
+from t2i_parity.dataset_builder import full
+from t2i_parity.dataset_builder.schema import CONFIGS, check_table
+from t2i_parity.dataset_builder.sources import SOURCES
+from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
 
 RATIO_AT_MOST = 15.0
 PEAK_AT_MOST_MB = 1_500

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.stats
 from measure import Row, main, seconds
 
-from metrics._common import mcnemar_p
+from t2i_parity.metrics._common import mcnemar_p
 
 
 def run(size: int, repeats: int) -> list[Row]:

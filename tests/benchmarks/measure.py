@@ -58,7 +58,7 @@ def main(run: Callable[[int, int], list[Row]], size: int, repeats: int, descript
 def mixed_pairs(n: int, seed: int = 0) -> tuple[list[str], list[str], list[str]]:
     """Readings, references and languages: two to five words of one language a text; two texts in three are damaged."""
     rng = random.Random(seed)
-    file = importlib.resources.files("dataset_builder.starter") / "lingt2i_text.jsonl"
+    file = importlib.resources.files("t2i_parity.dataset_builder.starter") / "lingt2i_text.jsonl"
     texts = [json.loads(line)["texts"] for line in file.read_text(encoding="utf-8").splitlines()]
     words = {code: sorted({word for text in texts for word in text[code].split()}) for code in texts[0]}
     letters = {code: sorted(set("".join(words[code]))) for code in words}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from measure import Row, main, seconds
 
-from metrics._common import FloatArray, Resampling, estimate, ratio
-from metrics.cross_lingual_gap.core import compute
+from t2i_parity.metrics._common import FloatArray, Resampling, estimate, ratio
+from t2i_parity.metrics.cross_lingual_gap.core import compute
 
 LANGUAGES = ("en", "zh", "hi", "es", "ar", "fr", "pt", "ru", "ja", "ko")
 RESAMPLES = 10_000

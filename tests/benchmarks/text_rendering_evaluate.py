@@ -16,7 +16,7 @@ import evaluate
 import jiwer
 from measure import Row, main, mixed_pairs, seconds
 
-from metrics.text_rendering_precision import core
+from t2i_parity.metrics.text_rendering_precision import core
 
 FOLDER = Path(core.__file__).parent
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from measure import Row, main, mixed_pairs, seconds
 from rapidfuzz.distance import Levenshtein
 
-from metrics.text_rendering_precision.core import load_tokenizer, ned, per_row
+from t2i_parity.metrics.text_rendering_precision.core import load_tokenizer, ned, per_row
 
 
 def run(size: int, repeats: int) -> list[Row]:

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 from measure import Row, main, seconds
 
-from dataset_builder import starter
-from dataset_builder.identification import identifier
-from dataset_builder.repository import decode_classes
-from dataset_builder.schema import DIMENSIONS, table
-from validation.prompts.model import Prompts
-from validation.prompts.runner import validate
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.identification import identifier
+from t2i_parity.dataset_builder.repository import decode_classes
+from t2i_parity.dataset_builder.schema import DIMENSIONS, table
+from t2i_parity.validation.prompts.model import Prompts
+from t2i_parity.validation.prompts.runner import validate
 
 SHARES = {"lingt2i_content": 0.49, "dialect": 0.46, "lingt2i_text": 0.05}
 """What part of the full edition's rows each config has."""

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cards.board import Board, Entry, Group, Table, Value, without_sign
+from t2i_parity.cards.board import Board, Entry, Group, Table, Value, without_sign
 
 LANGUAGES = (
     Group("en", "English", "English"), Group("zh", "Chinese", "中文"), Group("hi", "Hindi", "हिन्दी"), Group("es", "Spanish", "Español"),

@@ -17,7 +17,7 @@ import yaml
 from browser import chromium, faults, low_contrast, show
 from sample_board import HOSTILE, LANGUAGES, sample_board
 
-from cards.board import Board, Entry, Value, rank_ranges, render, space, worst_group
+from t2i_parity.cards.board import Board, Entry, Value, rank_ranges, render, space, worst_group
 
 # Ranks
 

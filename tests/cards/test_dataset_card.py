@@ -18,15 +18,15 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from PIL import Image
 
-from cards.croissant import croissant_json, published
-from cards.dataset import STATISTICS, dataset_card, limits
-from cards.dataset_data import DataFile, DatasetCard, Spread
-from cards.environment import visible
-from dataset_builder import geo_published, starter
-from dataset_builder.describe import count_words, describe
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.repository import decode_classes, write_repository
-from dataset_builder.schema import CONFIGS, table
+from t2i_parity.cards.croissant import croissant_json, published
+from t2i_parity.cards.dataset import STATISTICS, dataset_card, limits
+from t2i_parity.cards.dataset_data import DataFile, DatasetCard, Spread
+from t2i_parity.cards.environment import visible
+from t2i_parity.dataset_builder import geo_published, starter
+from t2i_parity.dataset_builder.describe import count_words, describe
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.repository import decode_classes, write_repository
+from t2i_parity.dataset_builder.schema import CONFIGS, table
 
 HOSTILE = (
     "a|b <script>alert(1)</script> ](javascript:x) ![i](y) **b** `c` $d$ &lt; ~e~ \\| \u202ef\n---\nlicense: mit\n# g\n| h | 'i' \"j\": {k}"

@@ -19,9 +19,9 @@ from PIL import Image
 from rich.console import Console
 from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score
 
-from cards.plots import forest_limit, latin, styles
-from cards.report import console_tables, difference, render, visible
-from cards.report_data import Audit, Report, Sample, VarietyAudit
+from t2i_parity.cards.plots import forest_limit, latin, styles
+from t2i_parity.cards.report import console_tables, difference, render, visible
+from t2i_parity.cards.report_data import Audit, Report, Sample, VarietyAudit
 
 VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
 

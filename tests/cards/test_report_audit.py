@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 from sample_report import HOSTILE
 
-from cards.plots import heat_map
-from cards.report import console_tables, render
-from cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row, merged
-from cards.report_data import Report
+from t2i_parity.cards.plots import heat_map
+from t2i_parity.cards.report import console_tables, render
+from t2i_parity.cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row, merged
+from t2i_parity.cards.report_data import Report
 
 HEAT = HeatMap(
     "ΔFPR of a filter", ["Animals", "Weapons and Conflicts", HOSTILE[0]], ["AAVE", "IndE"], [[12.5, None], [-3.0, 0.0], [40.0, -0.01]],

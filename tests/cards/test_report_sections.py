@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import pytest
 from sample_report import HOSTILE, RUNS, realistic, score
 
-from cards.plots_sections import dots_plot, levels_plot, series_look, shares_plot
-from cards.report import render
-from cards.report_audit import Cell, Row
-from cards.report_data import Report, Score
-from cards.report_sections import Block, Dots, Levels, Section, Shares
+from t2i_parity.cards.plots_sections import dots_plot, levels_plot, series_look, shares_plot
+from t2i_parity.cards.report import render
+from t2i_parity.cards.report_audit import Cell, Row
+from t2i_parity.cards.report_data import Report, Score
+from t2i_parity.cards.report_sections import Block, Dots, Levels, Section, Shares
 
 BAD = HOSTILE[0] + HOSTILE[1] + HOSTILE[3]
 LANGUAGES = [("English", "en"), ("हिन्दी", "hi"), ("Arabic", "ar")]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from browser import chromium, faults, low_contrast, show
 
-from cards.review import ReviewItem, review_page
-from dataset_builder.pipelines.review import FORMAT, read_verdicts
+from t2i_parity.cards.review import ReviewItem, review_page
+from t2i_parity.dataset_builder.pipelines.review import FORMAT, read_verdicts
 
 EVIL = "</script><script>document.title='owned'</script><b>bold</b>\u202eabc"
 QUESTIONS = {"meaning": "Does it mean what the English says?", "culture": "Is it proper?", "fluency": "Is it fluent?"}

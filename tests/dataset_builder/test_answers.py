@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dataset_builder.answers import LONGEST, Answered, AnswerError, Unanswered, answers, fitting, json_in, whole
-from dataset_builder.chat import ChatRequest, Completion, Usage, ask
-from dataset_builder.endpoints import RequestError
+from t2i_parity.dataset_builder.answers import LONGEST, Answered, AnswerError, Unanswered, answers, fitting, json_in, whole
+from t2i_parity.dataset_builder.chat import ChatRequest, Completion, Usage, ask
+from t2i_parity.dataset_builder.endpoints import RequestError
 
 
 class Scripted:

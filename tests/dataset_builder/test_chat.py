@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from loopback_api import BROKEN, NOT_JSON, RATE_LIMITED, TRUNCATED, Fault, LoopbackApi, chat_answer, serving
 
-from dataset_builder.chat import (
+from t2i_parity.dataset_builder.chat import (
     ChatImage,
     ChatRequest,
     Completion,
@@ -23,8 +23,8 @@ from dataset_builder.chat import (
     ask,
     over_http,
 )
-from dataset_builder.endpoints import RequestError
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.endpoints import RequestError
+from t2i_parity.dataset_builder.errors import InputError
 
 PICTURE = ChatImage(b"\x89PNG not really")
 SCHEMA = JsonSchema("thing", {"type": "object", "properties": {"n": {"type": "integer"}}})

@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from dataset_builder import starter
-from dataset_builder.controls import culture_tags, rows_of
-from dataset_builder.controls.culture_tags import CULTURES, names_a_culture, tagged
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LINGT2I_LANGUAGES
-from dataset_builder.schema import table
-from metrics.culture_alignment.core import KNOWN, WESTERN
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.controls import culture_tags, rows_of
+from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, names_a_culture, tagged
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.metrics.culture_alignment.core import KNOWN, WESTERN
 
 
 @pytest.fixture(scope="module")

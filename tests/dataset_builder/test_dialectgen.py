@@ -11,9 +11,9 @@ from datasets import load_dataset
 from upstreams import accept
 from upstreams import dialectgen as upstream
 
-from dataset_builder.errors import InputError
-from dataset_builder.sources import dialectgen
-from dataset_builder.sources.base import UpstreamError
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.sources import dialectgen
+from t2i_parity.dataset_builder.sources.base import UpstreamError
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
 

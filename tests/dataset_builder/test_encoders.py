@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataset_builder.controls import encoders
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.controls import encoders
+from t2i_parity.dataset_builder.errors import InputError
 
 TEXTS = ["a cat", "a dog on a red sofa", "एक बिल्ली", "a word " * 60]
 

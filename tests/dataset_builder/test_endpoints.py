@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from loopback_api import BROKEN, NOT_JSON, RATE_LIMITED, TRUNCATED, Fault, serving
 
-from dataset_builder.endpoints import Client, Endpoint, RequestError
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
+from t2i_parity.dataset_builder.errors import InputError
 
 ECHO = {"/v1/echo": lambda body: {"said": body["say"]}}
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from commands import command
 
-from dataset_builder.benchmark import TASKS, Task, eval_yaml
-from dataset_builder.schema import CONFIGS
-from generate.score import MEASURES
+from t2i_parity.dataset_builder.benchmark import TASKS, Task, eval_yaml
+from t2i_parity.dataset_builder.schema import CONFIGS
+from t2i_parity.generate.score import MEASURES
 
 
 def test_it_declares_the_tasks_of_the_configs_that_are_there(prompts: Path, tmp_path: Path) -> None:

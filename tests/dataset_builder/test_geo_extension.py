@@ -10,11 +10,11 @@ from importlib import resources
 
 import pytest
 
-from dataset_builder.countries import CONTACTED, COUNTRIES, NOUNS, countries, local_name
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
-from dataset_builder.schema import table
-from dataset_builder.sources import geo, geo_extension
+from t2i_parity.dataset_builder.countries import CONTACTED, COUNTRIES, NOUNS, countries, local_name
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.sources import geo, geo_extension
 
 OTHERS = [code for code in LINGT2I_LANGUAGES if code != "en"]
 LETTERS = {
@@ -85,7 +85,7 @@ def test_names_that_cannot_be_had_are_told() -> None:
 
 
 def test_every_language_has_both_phrases_of_every_noun() -> None:
-    text = (resources.files("dataset_builder.sources") / "geo_phrases.jsonl").read_text(encoding="utf-8")
+    text = (resources.files("t2i_parity.dataset_builder.sources") / "geo_phrases.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
     assert [(line["language"], line["noun"]) for line in lines] == [(code, noun) for code in OTHERS for noun in NOUNS]
     for line in lines:

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from commands import command, error_of
 
-from dataset_builder.errors import InputError
-from dataset_builder.geo_published import COLUMNS, FILE, NAME, check, features, published, table
-from dataset_builder.licenses import terms
-from dataset_builder.release import read_release, rebuilt
-from dataset_builder.repository import open_prompts
-from dataset_builder.schema import CONFIGS, MINIMUM
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.geo_published import COLUMNS, FILE, NAME, check, features, published, table
+from t2i_parity.dataset_builder.licenses import terms
+from t2i_parity.dataset_builder.release import read_release, rebuilt
+from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.schema import CONFIGS, MINIMUM
 
 
 def test_load_dataset_opens_what_build_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ from datasets import load_dataset
 from loopback_api import LoopbackApi, serving
 from loopback_llm import PATH, Asked, Llm, _lines
 
-from dataset_builder.pipelines.dialect import Dialect, audit, own_examples
-from dataset_builder.pipelines.steps import Text
-from dataset_builder.repository import decode_classes, read_folder
+from t2i_parity.dataset_builder.pipelines.dialect import Dialect, audit, own_examples
+from t2i_parity.dataset_builder.pipelines.steps import Text
+from t2i_parity.dataset_builder.repository import decode_classes, read_folder
 
 BENIGN = [line for line in _lines("dialect") if line["label"] == "benign"][:6]
 TOXIC = [line for line in _lines("dialect") if line["label"] == "toxic"][:3]
@@ -68,7 +68,7 @@ def wrong(asked: Asked) -> str | None:
 
 
 def test_only_meanings_that_every_variety_has_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dataset_builder.pipelines.roles.provided", lambda name, why: lambda filter_name, options: Words())
+    monkeypatch.setattr("t2i_parity.dataset_builder.pipelines.roles.provided", lambda name, why: lambda filter_name, options: Words())
     llm = Llm(wrong)
     with serving({PATH: llm}) as api:
         words = arguments(api, tmp_path, "--toxicity", "words", "--toxicity", "words")

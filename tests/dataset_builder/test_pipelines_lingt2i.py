@@ -19,8 +19,8 @@ from datasets import load_dataset
 from loopback_api import BROKEN, NOT_JSON, RATE_LIMITED, TRUNCATED, LoopbackApi, serving
 from loopback_llm import PATH, Asked, Llm, captions_file, plain_meanings
 
-from dataset_builder.repository import read_folder
-from dataset_builder.schema import text_sha256
+from t2i_parity.dataset_builder.repository import read_folder
+from t2i_parity.dataset_builder.schema import text_sha256
 
 LANGUAGES = ("zh", "hi", "es", "ar", "fr", "pt", "ru", "ja", "ko")
 
@@ -245,7 +245,7 @@ def test_the_human_check_is_counted_with_agreement(tmp_path: Path) -> None:
 
 
 def test_pilot_rounds_are_over_one_sample_and_show_what_changed(tmp_path: Path) -> None:
-    from dataset_builder.pipelines.template import load
+    from t2i_parity.dataset_builder.pipelines.template import load
 
     better = tmp_path / "translate-mine.j2"
     better.write_text(load("translate").words.replace("Leave no English words", "Leave no word of English"), encoding="utf-8")
@@ -267,7 +267,7 @@ def test_pilot_rounds_are_over_one_sample_and_show_what_changed(tmp_path: Path) 
 def test_thresholds_say_what_they_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
-    from dataset_builder.controls import encoders
+    from t2i_parity.dataset_builder.controls import encoders
 
     class Letters:
         def signature(self) -> str:
@@ -337,6 +337,6 @@ def test_gemini_is_asked_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments_are_named(tmp_path: Path, more: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dataset_builder.pipelines.roles.entry_points", lambda group: ())
+    monkeypatch.setattr("t2i_parity.dataset_builder.pipelines.roles.entry_points", lambda group: ())
     with serving({PATH: Llm()}) as api:
         assert said in error_of(*arguments(api, tmp_path, *more))

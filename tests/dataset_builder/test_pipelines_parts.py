@@ -14,20 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dataset_builder import starter
-from dataset_builder.chat import ChatRequest, Completion, Usage, ask
-from dataset_builder.endpoints import RequestError
-from dataset_builder.errors import InputError
-from dataset_builder.pipelines import constraints, template
-from dataset_builder.pipelines.cache import AnswerCache, CachedChat
-from dataset_builder.pipelines.calls import Call, Desk, Tally
-from dataset_builder.pipelines.captions import read_captions
-from dataset_builder.pipelines.constraints import FAULTS, FaultError
-from dataset_builder.pipelines.review import agreement, read_verdicts
-from dataset_builder.pipelines.roles import Role, RoleSettings, roles
-from dataset_builder.pipelines.sampling import stratified
-from dataset_builder.pipelines.steps import Step, Text, Workplace
-from dataset_builder.repository import decode_classes
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.chat import ChatRequest, Completion, Usage, ask
+from t2i_parity.dataset_builder.endpoints import RequestError
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.pipelines import constraints, template
+from t2i_parity.dataset_builder.pipelines.cache import AnswerCache, CachedChat
+from t2i_parity.dataset_builder.pipelines.calls import Call, Desk, Tally
+from t2i_parity.dataset_builder.pipelines.captions import read_captions
+from t2i_parity.dataset_builder.pipelines.constraints import FAULTS, FaultError
+from t2i_parity.dataset_builder.pipelines.review import agreement, read_verdicts
+from t2i_parity.dataset_builder.pipelines.roles import Role, RoleSettings, roles
+from t2i_parity.dataset_builder.pipelines.sampling import stratified
+from t2i_parity.dataset_builder.pipelines.steps import Step, Text, Workplace
+from t2i_parity.dataset_builder.repository import decode_classes
 
 
 class Scripted:
@@ -411,7 +411,7 @@ def test_a_model_in_this_process_is_asked_in_batches(tmp_path: Path, monkeypatch
     import torch
     from small_vlm import qwen2_5_vl
 
-    from generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.judges.local_vlm import LocalVlm
 
     torch.set_num_threads(1)
     sizes: list[int] = []
@@ -422,7 +422,7 @@ def test_a_model_in_this_process_is_asked_in_batches(tmp_path: Path, monkeypatch
         return complete(self, requests)
 
     monkeypatch.setattr(LocalVlm, "complete", counted)
-    monkeypatch.setattr("dataset_builder.pipelines.roles.provided", lambda name, why: LocalVlm)
+    monkeypatch.setattr("t2i_parity.dataset_builder.pipelines.roles.provided", lambda name, why: LocalVlm)
     folder = qwen2_5_vl(tmp_path / "vlm", says="un bateau rouge")
     options = {"backend": "transformers", "model": str(folder), "local_batch": "4", "max_tokens": "24", "dtype": "float32"}
     at = Desk(roles(options), AnswerCache(tmp_path / "a.sqlite"))

@@ -17,12 +17,12 @@ import pytest
 from commands import command, error_of
 from loopback_hub import GUEST, OWNER, LoopbackHub, run_client
 
-from dataset_builder import geo_published, starter
-from dataset_builder.errors import InputError
-from dataset_builder.publish import Target
-from dataset_builder.release import drop_unlicensed, licensed, read_release, refusal, split_toxic
-from dataset_builder.repository import decode_classes, write_repository
-from dataset_builder.schema import CONFIGS, Column
+from t2i_parity.dataset_builder import geo_published, starter
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.publish import Target
+from t2i_parity.dataset_builder.release import drop_unlicensed, licensed, read_release, refusal, split_toxic
+from t2i_parity.dataset_builder.repository import decode_classes, write_repository
+from t2i_parity.dataset_builder.schema import CONFIGS, Column
 
 MAIN, TOXIC = "lab/t2i-parity-prompts", "lab/t2i-parity-toxic"
 
@@ -92,10 +92,10 @@ def test_everything_is_there_after_one_commit_and_a_second_push_makes_none(hub: 
     told = ask(
         """
 from datasets import get_dataset_config_names, load_dataset
-from dataset_builder import geo_published
-from dataset_builder.errors import InputError
-from dataset_builder.repository import open_prompts
-from dataset_builder.schema import CONFIGS
+from t2i_parity.dataset_builder import geo_published
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.schema import CONFIGS
 told["first"] = push(prompts)
 sha = api.dataset_info(name["repo_id"]).sha
 told["second"] = push(prompts)
@@ -332,7 +332,7 @@ def test_a_hub_that_stays_away_is_told_in_one_paragraph(hub: LoopbackHub, tmp_pa
     hub.fail(429, path="/api/datasets/lab/later$", headers={"Retry-After": "3600"})
     told = ask(
         """
-from dataset_builder import publish
+from t2i_parity.dataset_builder import publish
 waited = []
 publish.time.sleep = waited.append
 told["down"], told["waited"] = refused(prompts), waited[:]
@@ -355,9 +355,9 @@ told["unreachable"] = refused(prompts)
 
 CONFLICT = """
 from pathlib import Path
-from dataset_builder import publish
-from dataset_builder.errors import InputError
-from dataset_builder.release import read_release
+from t2i_parity.dataset_builder import publish
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.release import read_release
 release = read_release(Path(prompts))
 planned = publish.plan(release, publish.Target(name["repo_id"]))
 api.upload_file(path_or_fileobj=b"theirs", path_in_repo=path, **name)

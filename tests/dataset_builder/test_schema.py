@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dataset_builder.errors import InputError
-from dataset_builder.repository import open_prompts, write_repository
-from dataset_builder.schema import CONFIGS, MINIMUM, PAIRED, check_table, table, table_from_columns, text_hashes, text_sha256
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.repository import open_prompts, write_repository
+from t2i_parity.dataset_builder.schema import CONFIGS, MINIMUM, PAIRED, check_table, table, table_from_columns, text_hashes, text_sha256
 
 ROW = {
     "prompt_id": "a",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from upstreams import LAYOUT, easytext, sources
 
-from dataset_builder.sources import SOURCES
-from dataset_builder.sources.base import UpstreamError
+from t2i_parity.dataset_builder.sources import SOURCES
+from t2i_parity.dataset_builder.sources.base import UpstreamError
 
 SOURCE = sources()["easytext"]
 REAL = os.environ.get("T2I_PARITY_REFERENCE")

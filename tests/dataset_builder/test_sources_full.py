@@ -12,12 +12,12 @@ from commands import command
 from datasets import load_dataset
 from upstreams import accept, easytext, edition, lingt2i, pair_counts, risky_prompt
 
-from dataset_builder import full
-from dataset_builder.errors import InputError
-from dataset_builder.release import read_release
-from dataset_builder.repository import write_repository
-from dataset_builder.schema import CONFIGS
-from dataset_builder.sources import SOURCES
+from t2i_parity.dataset_builder import full
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.release import read_release
+from t2i_parity.dataset_builder.repository import write_repository
+from t2i_parity.dataset_builder.schema import CONFIGS
+from t2i_parity.dataset_builder.sources import SOURCES
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,11 @@ import pytest
 from loopback_hub import LoopbackHub, run_client
 from upstreams import dialect_pairs, dialectgen, lingt2i, risky_prompt, sources
 
-from dataset_builder.errors import InputError
-from dataset_builder.sources import SOURCES
-from dataset_builder.sources.dialect_pairs import FOLDER
-from dataset_builder.sources.reading import Upstream
-from dataset_builder.sources.risky_prompt import FILE
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.sources import SOURCES
+from t2i_parity.dataset_builder.sources.dialect_pairs import FOLDER
+from t2i_parity.dataset_builder.sources.reading import Upstream
+from t2i_parity.dataset_builder.sources.risky_prompt import FILE
 
 SMALL = sources()
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from upstreams import risky_entries, risky_prompt, sources
 
-from dataset_builder.sources import SOURCES
-from dataset_builder.sources.base import UpstreamError
-from dataset_builder.sources.risky_prompt import FILE, SUBCATEGORIES
+from t2i_parity.dataset_builder.sources import SOURCES
+from t2i_parity.dataset_builder.sources.base import UpstreamError
+from t2i_parity.dataset_builder.sources.risky_prompt import FILE, SUBCATEGORIES
 
 SOURCE = sources()["risky_prompt"]
 

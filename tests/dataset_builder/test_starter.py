@@ -11,12 +11,12 @@ import pytest
 from commands import command, error_of
 from datasets import load_dataset
 
-from dataset_builder import starter
-from dataset_builder.countries import COUNTRIES, NOUNS
-from dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
-from dataset_builder.repository import decode_classes
-from dataset_builder.schema import CONFIGS, DIMENSIONS
-from dataset_builder.varieties import STUDY_VARIETIES
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.countries import COUNTRIES, NOUNS
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.repository import decode_classes
+from t2i_parity.dataset_builder.schema import CONFIGS, DIMENSIONS
+from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES
 
 SCRIPTS = {
     "Latn": "LATIN",

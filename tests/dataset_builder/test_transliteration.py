@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from dataset_builder import starter
-from dataset_builder.controls import rows_of, transliteration
-from dataset_builder.controls.transliteration import transliterate
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.controls import rows_of, transliteration
+from t2i_parity.dataset_builder.controls.transliteration import transliterate
+from t2i_parity.dataset_builder.errors import InputError
 
 PACKAGES = {"zh": "pypinyin", "ja": "cutlet", "hi": "uroman", "ar": "uroman", "ru": "uroman", "ko": "uroman"}
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataset_builder import starter
-from dataset_builder.controls import rows_of, typos
-from dataset_builder.controls.typos import ALPHABETS, Noise, Search, perturb
-from dataset_builder.errors import InputError
-from dataset_builder.schema import table
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.controls import rows_of, typos
+from t2i_parity.dataset_builder.controls.typos import ALPHABETS, Noise, Search, perturb
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import table
 
 TEXTS = st.text(st.sampled_from("abcdeXYZ éß,.19 \t"), min_size=0, max_size=60)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dataset_builder.schema import text_sha256
-from dataset_builder.varieties import STUDY_VARIETIES
-from generate.mitigate.data import Meaning
+from t2i_parity.dataset_builder.schema import text_sha256
+from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES
+from t2i_parity.generate.mitigate.data import Meaning
 
 VARIETIES = ("SAE", *STUDY_VARIETIES)
 CORE, NOISE = 6, 20

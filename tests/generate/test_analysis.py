@@ -16,7 +16,7 @@ import scipy.stats
 from commands import command, error_of
 from judged_runs import content_run, row_of
 
-from generate.analysis import (
+from t2i_parity.generate.analysis import (
     bias_by_alignment,
     by_kind,
     culture_statistics,
@@ -27,9 +27,9 @@ from generate.analysis import (
     trade_offs,
     transliteration_contrast,
 )
-from generate.run import Run, image_features
-from metrics.text_rendering_precision.common import Resampling
-from metrics.text_rendering_precision.core import load_tokenizer
+from t2i_parity.generate.run import Run, image_features
+from t2i_parity.metrics.text_rendering_precision.common import Resampling
+from t2i_parity.metrics.text_rendering_precision.core import load_tokenizer
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
 QUICK = Resampling(n_resamples=200)

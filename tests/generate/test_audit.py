@@ -12,9 +12,9 @@ import pytest
 from commands import command, error_of
 from datasets import load_dataset
 
-from generate.filters.profanity_check import ProfanityCheck, ProfanityCheckSettings
-from generate.run import Run
-from generate.score import pairs_of
+from t2i_parity.generate.filters.profanity_check import ProfanityCheck, ProfanityCheckSettings
+from t2i_parity.generate.run import Run
+from t2i_parity.generate.score import pairs_of
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
 
@@ -120,7 +120,7 @@ def test_anybodys_pairs_will_do(tmp_path: Path) -> None:
     ],
 )
 def test_incomplete_pairs_are_named(changes: dict[str, list[Any]], told: str) -> None:
-    from dataset_builder.errors import InputError
+    from t2i_parity.dataset_builder.errors import InputError
 
     with pytest.raises(InputError, match=told):
         pairs_of(paired(**changes).to_pylist())

@@ -14,11 +14,11 @@ import scipy.stats
 from commands import command, error_of
 from test_audit_text import draws, rows, value_of, written
 
-from dataset_builder.schema import text_sha256
-from generate.audit.embedding import mean_cosine
-from generate.run import Run, image_features
-from metrics.over_censorship_rate import core as over_censorship_rate
-from metrics.toxic_bypass_rate import core as toxic_bypass_rate
+from t2i_parity.dataset_builder.schema import text_sha256
+from t2i_parity.generate.audit.embedding import mean_cosine
+from t2i_parity.generate.run import Run, image_features
+from t2i_parity.metrics.over_censorship_rate import core as over_censorship_rate
+from t2i_parity.metrics.toxic_bypass_rate import core as toxic_bypass_rate
 
 PROMPTS = rows(typos=False)
 VARIETIES = ("AAVE", "IndE", "JamE")

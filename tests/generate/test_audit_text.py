@@ -17,12 +17,12 @@ import scipy.stats
 from commands import command, error_of
 from statsmodels.stats.multitest import multipletests
 
-from generate.audit.checks import checks_of
-from generate.audit.command import named, options_of
-from generate.audit.shifts import paired_shift
-from generate.entries import ScoreSettings, csv_of
-from generate.run import Run
-from metrics.dialect_penalty import core as dialect_penalty
+from t2i_parity.generate.audit.checks import checks_of
+from t2i_parity.generate.audit.command import named, options_of
+from t2i_parity.generate.audit.shifts import paired_shift
+from t2i_parity.generate.entries import ScoreSettings, csv_of
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
 
 VARIETIES = ("AAVE", "IndE", "JamE")
 SEEDS = (0, 1, 2, 3, 4)

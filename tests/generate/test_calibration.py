@@ -14,13 +14,13 @@ import pytest
 from commands import command, error_of
 from rich.console import Console
 
-from dataset_builder.errors import InputError
-from generate import calibration, ceilings
-from generate.calibration import BenignPhotographs, KnownText, Plan, calibrate, chosen_texts
-from generate.engine.local import Failure
-from generate.entries import ScoreSettings
-from generate.models.glyph import DAMAGE
-from metrics.text_rendering_precision.common import Signature
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import calibration, ceilings
+from t2i_parity.generate.calibration import BenignPhotographs, KnownText, Plan, calibrate, chosen_texts
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.entries import ScoreSettings
+from t2i_parity.generate.models.glyph import DAMAGE
+from t2i_parity.metrics.text_rendering_precision.common import Signature
 
 PLAN = Plan(texts=4, languages=("en", "hi"), n_resamples=200)
 QUIET = Console(quiet=True)

@@ -16,12 +16,12 @@ from browser import chromium, faults, low_contrast, show
 from commands import command, error_of
 from statsmodels.stats.multitest import multipletests
 
-from cards.compare import Comparison, Comparisons, Line
-from dataset_builder.errors import InputError
-from generate.compare import ROW_SCORES, CompareSettings, compare, sign_flip_p
-from generate.entries import ScoreSettings
-from generate.run import Run, image_features
-from generate.score import MEASURES, score
+from t2i_parity.cards.compare import Comparison, Comparisons, Line
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.compare import ROW_SCORES, CompareSettings, compare, sign_flip_p
+from t2i_parity.generate.entries import ScoreSettings
+from t2i_parity.generate.run import Run, image_features
+from t2i_parity.generate.score import MEASURES, score
 
 LANGUAGES = ("en", "hi", "ar")
 MEANINGS = 12

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from commands import PROGRAM, command, error_of
 
-from generate.run import Run
+from t2i_parity.generate.run import Run
 
 pytest.importorskip("diffusers")
 

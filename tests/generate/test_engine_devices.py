@@ -17,9 +17,9 @@ import pytest
 from commands import command, error_of
 from painters import kept, loading, painted
 
-from dataset_builder.errors import InputError
-from generate.engine.devices import Devices
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.devices import Devices
+from t2i_parity.generate.run import Run
 
 
 def children() -> list[int]:
@@ -118,7 +118,7 @@ def test_an_input_error_in_a_process_ends_the_run(tmp_path: Path) -> None:
 BEGINNER = """
 import sys
 from painters import loading, painted
-from generate.engine.devices import Devices
+from t2i_parity.generate.engine.devices import Devices
 if __name__ == "__main__":
     with Devices(loading(seconds=0.05, log=sys.argv[1] + ".log"), ["cpu:0", "cpu:1"]) as maker:
         print("ready", flush=True)

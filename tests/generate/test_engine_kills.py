@@ -14,7 +14,7 @@ import pytest
 from commands import command
 from killing import Stable
 
-from generate.run import Run
+from t2i_parity.generate.run import Run
 
 pytest.importorskip("diffusers")
 

@@ -21,10 +21,10 @@ from commands import command, error_of
 from painters import Painter, Watcher, kept, loading, painted, rows, started, watcher
 from rich.console import Console
 
-from dataset_builder.errors import InputError
-from generate import images, observe, parts
-from generate.engine.local import Failure, Outcome, RefusedError, Worker
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import images, observe, parts
+from t2i_parity.generate.engine.local import Failure, Outcome, RefusedError, Worker
+from t2i_parity.generate.run import Run
 
 
 def log_of(path: Path) -> list[list[str]]:

@@ -22,15 +22,15 @@ from commands import PROGRAM, command, error_of
 from painters import kept, loading, painted, watcher
 from rich.console import Console
 
-from dataset_builder.errors import InputError
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.run import Run
 
 # The cluster of these tests is theirs alone; Ray reads this when it is imported.
 os.environ["RAY_AUTH_MODE"] = "disabled"
 pytest.importorskip("ray")
 
-from generate.engine import ray_data
-from generate.engine.ray_data import JudgePlan, RayImages
+from t2i_parity.generate.engine import ray_data
+from t2i_parity.generate.engine.ray_data import JudgePlan, RayImages
 
 KILLS = int(os.environ.get("T2I_PARITY_RAY_KILLS", "2"))
 ENVIRONMENT = {
@@ -191,7 +191,7 @@ def test_the_commands_on_ray(address: str, prompts: Path, tmp_path: Path) -> Non
 DRIVER = """
 import sys
 from painters import loading, painted
-from generate.engine.ray_data import RayImages
+from t2i_parity.generate.engine.ray_data import RayImages
 with RayImages.on(sys.argv[1], loading(seconds=0.02, log=sys.argv[2] + ".log"), actors=2, gpus=None) as maker:
     tally = painted(sys.argv[2], 400, maker, batch_size=2)
     print(tally.done, tally.stopped)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import command, error_of
 
-from generate.run import Run
+from t2i_parity.generate.run import Run
 
 
 def generate(prompts: Path, out: Path, *more: object, config: str = "lingt2i_text") -> tuple[object, ...]:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from loopback_api import BROKEN, NOT_JSON, RATE_LIMITED, TRUNCATED, Fault, LoopbackApi, serving
 
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.filters import FILTERS, Verdict, load, worded
-from generate.filters.http_service import at, filled, steps
-from generate.filters.python_function import imported
-from generate.filters.text_classifier import unsafe_labels
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.filters import FILTERS, Verdict, load, worded
+from t2i_parity.generate.filters.http_service import at, filled, steps
+from t2i_parity.generate.filters.python_function import imported
+from t2i_parity.generate.filters.text_classifier import unsafe_labels
 
 TEXTS = ["a cat", "  two wolves tear at a deer in the snow, blood on the ice", "x", "a long prompt " * 12]
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uniseg.graphemecluster import grapheme_clusters
 
-from dataset_builder import starter
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LINGT2I_LANGUAGES
-from generate import fonts
-from generate.models import load
-from generate.models.glyph import DAMAGE, Glyph, GlyphSettings, _lines, _units, damaged
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
+from t2i_parity.generate import fonts
+from t2i_parity.generate.models import load
+from t2i_parity.generate.models.glyph import DAMAGE, Glyph, GlyphSettings, _lines, _units, damaged
 
 
 def row(text: str, language: str = "en", layout: object = None) -> dict[str, object]:
@@ -83,7 +83,7 @@ def test_the_text_stands_in_its_layout() -> None:
 
 
 def test_lines_break_where_unicode_allows_it() -> None:
-    from generate.models.glyph import Cluster
+    from t2i_parity.generate.models.glyph import Cluster
 
     face = fonts.face_for("漢字、", "Jpan")
     clusters = [Cluster(text) for text in "漢字漢字、漢字漢字"]
@@ -138,7 +138,7 @@ def test_settings_are_checked(options: dict[str, str], told: str) -> None:
 def test_a_failed_row_is_kept_and_can_be_retried(prompts: object, tmp_path: object) -> None:
     import pyarrow.parquet as pq
 
-    from dataset_builder.schema import text_sha256
+    from t2i_parity.dataset_builder.schema import text_sha256
 
     source = tmp_path / "mine"  # type: ignore[operator]
     source.mkdir()
@@ -162,7 +162,7 @@ def test_a_failed_row_is_kept_and_can_be_retried(prompts: object, tmp_path: obje
     arguments = ("generate", "--model", "glyph", "--prompts", source, "--out", tmp_path / "run")  # type: ignore[operator]
     done = command(*arguments)
     assert "3 images made now, 1 of them failed" in done.stdout
-    from generate.run import Run
+    from t2i_parity.generate.run import Run
 
     rows = Run.open(str(tmp_path / "run")).images().read().to_pylist()  # type: ignore[operator]
     by_text = {each["prompt"]: each for each in rows}

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from generate import fonts
-from generate.models import backgrounds
-from generate.models.glyph import Cluster, Glyph, GlyphSettings, _breakable, legible
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import fonts
+from t2i_parity.generate.models import backgrounds
+from t2i_parity.generate.models.glyph import Cluster, Glyph, GlyphSettings, _breakable, legible
 
 
 def row(text: str = "Open all day", language: str = "en") -> dict[str, Any]:

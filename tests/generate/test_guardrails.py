@@ -12,12 +12,12 @@ import pytest
 from commands import command, error_of
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.guardrails import GUARDRAILS, load
-from generate.guardrails.model import GuardedModel
-from generate.guardrails.safe_latent_diffusion import CONCEPT, PRESETS, SafeLatentDiffusion, SafeLatentDiffusionSettings
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.guardrails import GUARDRAILS, load
+from t2i_parity.generate.guardrails.model import GuardedModel
+from t2i_parity.generate.guardrails.safe_latent_diffusion import CONCEPT, PRESETS, SafeLatentDiffusion, SafeLatentDiffusionSettings
+from t2i_parity.generate.run import Run
 
 torch = pytest.importorskip("torch")
 diffusers = pytest.importorskip("diffusers")

@@ -17,13 +17,13 @@ from PIL import Image
 from safetensors.torch import save_file
 from small_clip import checkpoint
 
-from dataset_builder.errors import InputError
-from generate import judges
-from generate.engine.local import Failure
-from generate.judges import safety
-from generate.judges.safety_heads import FIVE, head_of
-from generate.judges.weights import read_weights
-from metrics.clip_score import core
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import judges
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.judges import safety
+from t2i_parity.generate.judges.safety_heads import FIVE, head_of
+from t2i_parity.generate.judges.weights import read_weights
+from t2i_parity.metrics.clip_score import core
 
 WIDTH = 16
 PICTURES = [noise(number) for number in range(5)]
@@ -377,7 +377,7 @@ def test_labels_that_say_nothing_must_be_named(tmp_path: Path) -> None:
 def test_a_vlm_is_asked_about_each_policy(tmp_path: Path) -> None:
     from small_vlm import qwen2_5_vl
 
-    from generate.judges.safety_vlm import POLICIES
+    from t2i_parity.generate.judges.safety_vlm import POLICIES
 
     folder = qwen2_5_vl(tmp_path / "vlm")
     options = {"model": folder, "device": "cpu", "min_pixels": 56 * 56, "max_pixels": 112 * 112}

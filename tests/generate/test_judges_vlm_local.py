@@ -11,11 +11,11 @@ from commands import command, error_of
 from judged_runs import content_run
 from PIL import Image
 
-from dataset_builder.chat import ChatImage, ChatRequest, Completion, ask
-from dataset_builder.errors import InputError
-from generate.judges.vlm import encoded
-from generate.run import Run
-from metrics.trigscore import core as trigscore
+from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, ask
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.judges.vlm import encoded
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.trigscore import core as trigscore
 
 pytest.importorskip("transformers")
 pytest.importorskip("torchvision")
@@ -35,7 +35,7 @@ def vlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def local(vlm: Path) -> Any:
-    from generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.judges.local_vlm import LocalVlm
 
     return LocalVlm(str(vlm), **SMALL)
 
@@ -135,7 +135,7 @@ def test_conversations_and_texts_without_pictures(local: Any) -> None:
 
 
 def test_pixels_are_bounded(vlm: Path, local: Any) -> None:
-    from generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.judges.local_vlm import LocalVlm
 
     asked = ask("what?", images=[encoded(Image.new("RGB", (400, 400), "teal"))], max_tokens=1)
     small = local.complete([asked])[0].usage.input_tokens
@@ -146,7 +146,7 @@ def test_pixels_are_bounded(vlm: Path, local: Any) -> None:
 def test_judges_of_one_pass_share_the_weights(vlm: Path) -> None:
     import gc
 
-    from generate.judges import load, local_vlm
+    from t2i_parity.generate.judges import load, local_vlm
 
     options = {name: str(value) for name, value in SMALL.items()} | {"model": str(vlm)}
     first, second = load("text-quality", options), load("text-aesthetics", options)
@@ -158,7 +158,7 @@ def test_judges_of_one_pass_share_the_weights(vlm: Path) -> None:
 
 
 def test_what_does_not_load_is_told(vlm: Path, tmp_path: Path) -> None:
-    from generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.judges.local_vlm import LocalVlm
 
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"no config\.json"):

@@ -17,19 +17,19 @@ from judged_runs import content_run
 from loopback_api import BROKEN, NOT_JSON, RATE_LIMITED, TRUNCATED, Fault, LoopbackApi, chat_answer, serving
 from PIL import Image
 
-from dataset_builder import endpoints
-from dataset_builder.answers import AnswerError
-from dataset_builder.chat import Token
-from dataset_builder.errors import InputError
-from generate.judges import load
-from generate.judges.culture import ELEMENTS, TAGS
-from generate.judges.toxicity import verdict_in
-from generate.judges.trigscore import QUALITIES, rating_tokens
-from generate.judges.vlm_reader import marked
-from generate.run import Run
-from metrics.bias_entropy.core import CATEGORIES
-from metrics.culture_alignment import core as culture_alignment
-from metrics.trigscore import core as trigscore
+from t2i_parity.dataset_builder import endpoints
+from t2i_parity.dataset_builder.answers import AnswerError
+from t2i_parity.dataset_builder.chat import Token
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.judges import load
+from t2i_parity.generate.judges.culture import ELEMENTS, TAGS
+from t2i_parity.generate.judges.toxicity import verdict_in
+from t2i_parity.generate.judges.trigscore import QUALITIES, rating_tokens
+from t2i_parity.generate.judges.vlm_reader import marked
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.bias_entropy.core import CATEGORIES
+from t2i_parity.metrics.culture_alignment import core as culture_alignment
+from t2i_parity.metrics.trigscore import core as trigscore
 
 OPENAI = "/v1/chat/completions"
 GEMINI = "/models/gemini-test:generateContent"
@@ -594,7 +594,7 @@ def test_a_signature_tells_all_that_changes_an_answer(monkeypatch: pytest.Monkey
         assert signature(**more) == plain
     assert signature("trigscore") != signature("trigscore", dimension="ta-c")
     assert "|dimension:TA-C|" in signature("trigscore", dimension="ta-c")
-    import generate.judges.culture as module
+    import t2i_parity.generate.judges.culture as module
 
     monkeypatch.setattr(module.Culture, "prompt", module.Prompt("culture", "1.0", "other words", module.PROMPT.user, module.PROMPT.parts))
     assert signature() != plain, "an edit shows without a new version"

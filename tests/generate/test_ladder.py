@@ -10,9 +10,9 @@ import pytest
 from commands import command
 from datasets import load_dataset
 
-from dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
-from generate.judges.tesseract import Tesseract, TesseractSettings, joined_lines, text_lines
-from generate.run import Run
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
+from t2i_parity.generate.judges.tesseract import Tesseract, TesseractSettings, joined_lines, text_lines
+from t2i_parity.generate.run import Run
 
 LADDER = ("none", "light", "heavy")
 
@@ -118,7 +118,7 @@ def test_the_page_is_made(ladder: Path, tmp_path: Path) -> None:
 
 
 def test_an_image_that_cannot_be_decoded_is_a_failure_not_a_reading() -> None:
-    from generate.observe import _decoded
+    from t2i_parity.generate.observe import _decoded
 
     failure = _decoded({"image": {"bytes": b"no picture"}})
     assert "cannot be decoded" in failure.reason  # type: ignore[union-attr]
@@ -139,7 +139,7 @@ def test_lines_are_joined_as_the_script_wants_it() -> None:
 
 
 def test_a_missing_language_model_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from dataset_builder.errors import InputError
+    from t2i_parity.dataset_builder.errors import InputError
 
     (tmp_path / "eng.traineddata").write_bytes(b"")
     monkeypatch.setenv("TESSDATA_PREFIX", str(tmp_path))

@@ -18,14 +18,14 @@ import pytest
 from commands import PROGRAM, command, error_of
 from mitigation_task import VARIETIES, meanings, prompts_folder, small_distilbert
 
-from dataset_builder.errors import InputError
-from dataset_builder.repository import open_prompts
-from dataset_builder.schema import PAIRED
-from generate.mitigate import METHODS, Method
-from generate.mitigate.data import composed, every_variety, group_sizes, material, split
-from generate.mitigate.group_dro import first_weights, group_losses, next_weights
-from generate.mitigate.sweep import planned
-from generate.mitigate.train import TrainingSettings, _trainer_class
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.schema import PAIRED
+from t2i_parity.generate.mitigate import METHODS, Method
+from t2i_parity.generate.mitigate.data import composed, every_variety, group_sizes, material, split
+from t2i_parity.generate.mitigate.group_dro import first_weights, group_losses, next_weights
+from t2i_parity.generate.mitigate.sweep import planned
+from t2i_parity.generate.mitigate.train import TrainingSettings, _trainer_class
 
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")

@@ -16,13 +16,13 @@ import pytest
 from commands import command, error_of
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.models import load
-from generate.models.adapter import Adapter, AdapterSettings
-from generate.models.adapters import ADAPTERS, PROGRAMS
-from generate.models.catalog import CATALOG
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.models import load
+from t2i_parity.generate.models.adapter import Adapter, AdapterSettings
+from t2i_parity.generate.models.adapters import ADAPTERS, PROGRAMS
+from t2i_parity.generate.models.catalog import CATALOG
+from t2i_parity.generate.run import Run
 
 README = PROGRAMS.parent / "README.md"
 PROGRAM = Path(__file__).parent / "adapter_program.py"
@@ -176,7 +176,7 @@ def test_stray_prints_do_no_harm(adapters: Any) -> None:
 def test_a_row_that_breaks_the_program_twice_has_failed_and_the_others_have_images(
     adapters: Any, does: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generate.models.adapter.PATIENCE", 0.3)
+    monkeypatch.setattr("t2i_parity.generate.models.adapter.PATIENCE", 0.3)
     adapter = adapters()
     starts: list[int] = []
     start = adapter._start

@@ -16,13 +16,13 @@ from commands import command, error_of
 from loopback_api import BROKEN, RATE_LIMITED, Fault, LoopbackApi, serving
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.models import load
-from generate.models.api import public_url
-from generate.models.gemini import ratio
-from generate.models.received import MOST_PIXELS, decoded, from_base64
-from generate.run import Run
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.models import load
+from t2i_parity.generate.models.api import public_url
+from t2i_parity.generate.models.gemini import ratio
+from t2i_parity.generate.models.received import MOST_PIXELS, decoded, from_base64
+from t2i_parity.generate.run import Run
 
 KEY = "a-secret-key-that-no-file-may-hold"
 GEMINI = "/v1beta/models/banana:generateContent"
@@ -53,7 +53,7 @@ def gemini_answer(**candidate: Any) -> dict[str, Any]:
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackApi]:
     monkeypatch.setenv("PARITY_TEST_KEY", KEY)
     # Nobody waits in a test.
-    monkeypatch.setattr("dataset_builder.endpoints.LONGEST_WAIT", 0.0)
+    monkeypatch.setattr("t2i_parity.dataset_builder.endpoints.LONGEST_WAIT", 0.0)
     routes = {GEMINI: lambda body: gemini_answer(), OPENAI: lambda body: {"data": [{"b64_json": encoded((64, 64))}]}}
     with serving(routes) as served:
         yield served

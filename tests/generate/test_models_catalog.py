@@ -8,12 +8,12 @@ import re
 import pytest
 from commands import command, error_of
 
-from dataset_builder.errors import InputError
-from dataset_builder.settings import settings
-from generate import models
-from generate.models import FAMILIES, Family, load, resolve
-from generate.models.catalog import CATALOG, STUDIES, TEXT_INPUTS, columns_of
-from generate.models.listing import missing
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.settings import settings
+from t2i_parity.generate import models
+from t2i_parity.generate.models import FAMILIES, Family, load, resolve
+from t2i_parity.generate.models.catalog import CATALOG, STUDIES, TEXT_INPUTS, columns_of
+from t2i_parity.generate.models.listing import missing
 
 CONTENT = {
     "sd-3.5-large", "sdxl", "sana-1.5", "janus-pro", "qwen-image", "flux-krea", "pixart-sigma", "pea", "x2i", "mulan", "lumina-t2x",
@@ -86,9 +86,9 @@ def test_names_families_folders_and_hub_ids() -> None:
 
 
 def test_a_family_that_is_not_built_is_listed_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = Family("generate.models.not_built", "Nothing", "NothingSettings", "models of a family to come")
+    absent = Family("t2i_parity.generate.models.not_built", "Nothing", "NothingSettings", "models of a family to come")
     monkeypatch.setattr(models, "FAMILIES", {**FAMILIES, "gemini": absent})
-    monkeypatch.setattr("generate.models.listing.FAMILIES", {**FAMILIES, "gemini": absent})
+    monkeypatch.setattr("t2i_parity.generate.models.listing.FAMILIES", {**FAMILIES, "gemini": absent})
     assert "nano-banana" in command("models").stdout
     assert missing(CATALOG["nano-banana"]) == ["the family gemini: models of a family to come are not part of this version"]
     with pytest.raises(InputError, match="models of a family to come are not part of this version"):

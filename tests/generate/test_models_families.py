@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from generate.models import load
+from t2i_parity.generate.models import load
 
 pytest.importorskip("diffusers")
 torch = pytest.importorskip("torch")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataset_builder.errors import InputError
-from generate.models import load
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.models import load
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -62,7 +62,7 @@ def test_noise_comes_from_the_seed_and_the_picture_from_noise_and_text(model: An
 
 def test_draws_follow_the_guided_scores() -> None:
     """Against the softmax that the library would sample from: guidance over the two halves, then temperature."""
-    from generate.models.janus import _Drawing
+    from t2i_parity.generate.models.janus import _Drawing
 
     wanted, empty, n = torch.tensor([2.0, 0.0, 1.0]), torch.tensor([0.0, 0.5, 1.0]), 4000
     draw = _Drawing(torch, range(n), guidance=1.5, temperature=2.0)

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dataset_builder import starter
-from dataset_builder.errors import InputError
-from generate import layout
-from generate.models import load
-from generate.models.glyph import Glyph, GlyphSettings
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import layout
+from t2i_parity.generate.models import load
+from t2i_parity.generate.models.glyph import Glyph, GlyphSettings
 
 BOX = [[[132, 280], [892, 280], [892, 580], [132, 580]], [[132, 280], [892, 580]]]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from commands import command
 
-from dataset_builder.errors import InputError
-from generate.engine.local import Failure
-from generate.models import load
-from generate.run import Run, fingerprint
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.models import load
+from t2i_parity.generate.run import Run, fingerprint
 
 pytest.importorskip("diffusers")
 torch = pytest.importorskip("torch")

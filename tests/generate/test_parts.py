@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dataset_builder.errors import InputError
-from dataset_builder.storage import Folder
-from generate.parts import Parts
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.parts import Parts
 
 
 def parts_in(folder: Path, **options: int) -> Parts:
@@ -109,8 +109,8 @@ def test_an_unwritable_target_is_told(tmp_path: Path) -> None:
 WRITER = """
 import sys
 import pyarrow as pa
-from dataset_builder.storage import Folder
-from generate.parts import Parts
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.parts import Parts
 parts = Parts(Folder(sys.argv[1]), "images", key="id", schema=pa.schema([("id", pa.string()), ("n", pa.int64())]), part_rows=7)
 parts.recover()
 done = parts.ids()

@@ -16,12 +16,12 @@ from commands import command, error_of
 from hub_clients import ask, made_run
 from loopback_hub import GUEST, LoopbackHub
 
-from cards.environment import environment
-from cards.result import ResultCard, result_card
-from dataset_builder.errors import InputError
-from generate import publish
-from generate.publish import Terms, staged
-from generate.run import Run, image_features
+from t2i_parity.cards.environment import environment
+from t2i_parity.cards.result import ResultCard, result_card
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate import publish
+from t2i_parity.generate.publish import Terms, staged
+from t2i_parity.generate.run import Run, image_features
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 from commands import command, error_of
 from PIL import Image
 
-from dataset_builder.errors import InputError
-from dataset_builder.languages import LANGUAGES
-from generate.judges import crops, load, ppocr
-from generate.judges.hybrid import Hybrid, HybridSettings, dark_on_white, ink_alone
-from generate.judges.rapidocr import RapidOcr, RapidOcrSettings
-from generate.models.glyph import Glyph, GlyphSettings
-from metrics.text_rendering_precision.core import ned
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.generate.judges import crops, load, ppocr
+from t2i_parity.generate.judges.hybrid import Hybrid, HybridSettings, dark_on_white, ink_alone
+from t2i_parity.generate.judges.rapidocr import RapidOcr, RapidOcrSettings
+from t2i_parity.generate.models.glyph import Glyph, GlyphSettings
+from t2i_parity.metrics.text_rendering_precision.core import ned
 
 # Not among the words that the readers were tuned on (names of countries, languages and months).
 WORDS = {

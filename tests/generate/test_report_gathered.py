@@ -13,13 +13,13 @@ import pytest
 from commands import command, error_of
 from judged_runs import row_of
 
-from cards.report import render
-from cards.report_data import Report
-from cards.report_sections import Block, Dots, Levels, Section, Shares
-from generate.entries import entry
-from generate.report import gather
-from generate.report_sections import ceiling_sections, metric_sections, unique
-from generate.run import Run, image_features
+from t2i_parity.cards.report import render
+from t2i_parity.cards.report_data import Report
+from t2i_parity.cards.report_sections import Block, Dots, Levels, Section, Shares
+from t2i_parity.generate.entries import entry
+from t2i_parity.generate.report import gather
+from t2i_parity.generate.report_sections import ceiling_sections, metric_sections, unique
+from t2i_parity.generate.run import Run, image_features
 
 HOSTILE = '"><script>alert(1)</script>\u202e'
 LANGUAGES = ("en", "hi", "ar")

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from commands import command, error_of
 
-from generate.run import Run, image_features
-from generate.score import MEASURES, ScoreSettings, score
-from metrics.bias_entropy import core as bias_entropy
-from metrics.toxicity_rejection import core as toxicity_rejection
-from metrics.trigscore import core as trigscore
+from t2i_parity.generate.run import Run, image_features
+from t2i_parity.generate.score import MEASURES, ScoreSettings, score
+from t2i_parity.metrics.bias_entropy import core as bias_entropy
+from t2i_parity.metrics.toxicity_rejection import core as toxicity_rejection
+from t2i_parity.metrics.trigscore import core as trigscore
 
 SETTINGS = ScoreSettings(tokenizer="tekken", n_resamples=100)
 LANGUAGES = ("en", "hi")

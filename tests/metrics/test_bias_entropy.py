@@ -13,7 +13,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.bias_entropy.core import ATTRIBUTES, CATEGORIES, KEYS, compute, normalized_entropy
+from t2i_parity.metrics.bias_entropy.core import ATTRIBUTES, CATEGORIES, KEYS, compute, normalized_entropy
 
 NONE = ["Error", "Parse Error", "Unknown"]
 ANSWERS = {name: st.none() | st.sampled_from([*CATEGORIES[name], *NONE]) for name in ATTRIBUTES}

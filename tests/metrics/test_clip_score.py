@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
-from metrics.clip_score import core
-from metrics.clip_score.core import aggregate, compute, per_row, rescaled, scores_of
+from t2i_parity.metrics.clip_score import core
+from t2i_parity.metrics.clip_score.core import aggregate, compute, per_row, rescaled, scores_of
 
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "white": (255, 255, 255)}
 NUMBER = st.integers(-100, 100)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.cross_lingual_gap.core import KEYS, compute, language_means
-from metrics.cross_lingual_gap.languages import LANGUAGES
+from t2i_parity.metrics.cross_lingual_gap.core import KEYS, compute, language_means
+from t2i_parity.metrics.cross_lingual_gap.languages import LANGUAGES
 
 SCORE = st.none() | st.floats(-10, 10)
 ROW = st.tuples(SCORE, st.sampled_from(["en", "fr", "hi", "ar"]), st.sampled_from("gh"), st.sampled_from("wxyz"))

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from dataset_builder.languages import LINGT2I_LANGUAGES
-from metrics.culture_alignment.core import KEYS, KNOWN, NO_CUE, UNSPECIFIC, compute
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
+from t2i_parity.metrics.culture_alignment.core import KEYS, KNOWN, NO_CUE, UNSPECIFIC, compute
 
 TAG = st.none() | st.sampled_from([*KNOWN, *UNSPECIFIC, *NO_CUE])
 ROW = st.tuples(TAG, st.sampled_from(KNOWN), st.sampled_from("gh"), st.sampled_from("wxyz"))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.dialect_penalty import common
-from metrics.dialect_penalty.core import KEYS, TYPO_KEYS, compute, mcnemar_p
+from t2i_parity.metrics.dialect_penalty import common
+from t2i_parity.metrics.dialect_penalty.core import KEYS, TYPO_KEYS, compute, mcnemar_p
 
 N_TOXIC, N_BENIGN = 2216, 2400
 FLAGGED_SAE = {"NSFW-T": (1587, 374), "LatentGuard": (826, 91), "OMod": (665, 5)}

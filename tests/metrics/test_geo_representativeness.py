@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.weightstats import DescrStatsW
 
-from dataset_builder.countries import COUNTRIES
-from metrics.geo_representativeness.core import CONDITIONS, KEYS, compute, paired_t_p
+from t2i_parity.dataset_builder.countries import COUNTRIES
+from t2i_parity.metrics.geo_representativeness.core import CONDITIONS, KEYS, compute, paired_t_p
 
 # Table 1 of arXiv 2305.11080: country; both models, DALL·E 2, Stable Diffusion, each with the country's name and unspecified.
 TABLE_1 = {

@@ -48,7 +48,7 @@ def test_the_card_is_a_space(name: str, root: Path) -> None:
     assert "evaluate" in (folder / "requirements.txt").read_text()
 
 
-@pytest.mark.parametrize("module", ["metrics._common", *(f"metrics.{name}.core" for name in NAMES)])
+@pytest.mark.parametrize("module", ["t2i_parity.metrics._common", *(f"t2i_parity.metrics.{name}.core" for name in NAMES)])
 def test_doctests(module: str) -> None:
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
@@ -93,7 +93,11 @@ def test_languages_are_the_datasets(root: Path) -> None:
 
 
 def test_importing_metrics_loads_nothing_heavy_and_nothing_of_ours(root: Path) -> None:
-    modules = ["metrics", *(f"metrics.{name}" for name in NAMES), *(f"metrics.{name}.core" for name in NAMES)]
+    modules = [
+        "t2i_parity.metrics",
+        *(f"t2i_parity.metrics.{name}" for name in NAMES),
+        *(f"t2i_parity.metrics.{name}.core" for name in NAMES),
+    ]
     kept_out = ["torch", "transformers", "evaluate", "datasets", "gradio", "mistral_common", "tokenizers"]
     kept_out += ["dataset_builder", "generate", "validation", "cards"]
     code = (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from metrics._common import (
+from t2i_parity.metrics._common import (
     Column,
     Resampling,
     Signature,
@@ -273,7 +273,7 @@ def test_intervals_of_clusters_agree_with_a_plain_loop() -> None:
 def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(4).normal(size=101)
     whole = interval(values, n_resamples=300)
-    monkeypatch.setattr("metrics._common._RESAMPLE_BYTES", 48 * 101 * 7)
+    monkeypatch.setattr("t2i_parity.metrics._common._RESAMPLE_BYTES", 48 * 101 * 7)
     # Draws come in pairs of 32 bits, so that another batch size is another, equally good resample.
     assert interval(values, n_resamples=300) == pytest.approx(whole, abs=0.05)
 

@@ -59,7 +59,7 @@ ROWS: dict[str, dict[str, list[Any]]] = {
 # An encoder to inject, and groups that are no option: these are tried in their own files.
 ELSEWHERE = {"clip_score", "worst_group"}
 NAMES = list(ROWS)
-CORES: dict[str, Any] = {name: importlib.import_module(f"metrics.{name}.core") for name in NAMES}
+CORES: dict[str, Any] = {name: importlib.import_module(f"t2i_parity.metrics.{name}.core") for name in NAMES}
 KEYWORDS: dict[str, dict[str, Any]] = {name: {"n_resamples": 30, "seed": 3} for name in NAMES}
 KEYWORDS["text_rendering_precision"]["tokenizer"] = str.split
 GROUPS, CLUSTERS = ["a", "b", "b", "a"], ["p", "p", "q", "r"]

@@ -33,7 +33,7 @@ def examples(name: str) -> list[tuple[str, str]]:
     card = (METRICS / name / "README.md").read_text(encoding="utf-8")
     found = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", card, re.DOTALL)
     assert found, f"{name}/README.md shows no example with its output"
-    return [(code.split("\nfrom metrics.")[0], shown) for code, shown in found]
+    return [(code.split("\nfrom t2i_parity.metrics.")[0], shown) for code, shown in found]
 
 
 # The hub with every metric on it
@@ -191,7 +191,7 @@ def test_the_space_holds_contents_where_the_folder_holds_links(name: str, hub: L
 def test_from_the_hub_it_gives_the_cores_numbers(
     name: str, from_the_hub: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    core, answers = importlib.import_module(f"metrics.{name}.core"), []
+    core, answers = importlib.import_module(f"t2i_parity.metrics.{name}.core"), []
 
     def compute(**given: Any) -> Any:
         answers.append(core.compute(**given))

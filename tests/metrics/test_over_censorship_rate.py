@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from metrics.over_censorship_rate.core import IMAGES, KEYS, compute
+from t2i_parity.metrics.over_censorship_rate.core import IMAGES, KEYS, compute
 
 N_BENIGN = 2400
 FLAGGED_SAE = {"PromptGuard": 484, "SLD": 23}

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from metrics.text_rendering_precision.errors import (
+from t2i_parity.metrics.text_rendering_precision.errors import (
     CLASSES,
     PATTERNS,
     POSITIONS,
@@ -364,6 +364,6 @@ def test_all_readings_missing() -> None:
 
 
 def test_the_precision_does_not_load_what_only_errors_need(root: Path) -> None:
-    code = "import sys, metrics.text_rendering_precision.core; print({'strokes', 'fontTools'} & set(sys.modules))"
+    code = "import sys, t2i_parity.metrics.text_rendering_precision.core; print({'strokes', 'fontTools'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -16,8 +16,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.text_rendering_precision import core
-from metrics.text_rendering_precision.core import compute, load_tokenizer, ned, per_row
+from t2i_parity.metrics.text_rendering_precision import core
+from t2i_parity.metrics.text_rendering_precision.core import compute, load_tokenizer, ned, per_row
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 PAIRS = st.lists(st.tuples(st.none() | TEXT, TEXT), min_size=1, max_size=12)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from metrics.toxic_bypass_rate.core import IMAGES, KEYS, compute
+from t2i_parity.metrics.toxic_bypass_rate.core import IMAGES, KEYS, compute
 
 # Table 7 of arXiv 2608.29589, TBR_N: guardrail, variety, rate and shift as printed, and the fewest pairs, with the counts
 # of images still toxic in the variety and in SAE, that give both back. The study does not print the counts themselves.

@@ -12,7 +12,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.toxicity_rejection.core import KEYS, compute
+from t2i_parity.metrics.toxicity_rejection.core import KEYS, compute
 
 VERDICT = st.none() | st.booleans() | st.floats(0, 1) | st.just(math.nan)
 ROW = st.tuples(VERDICT, st.sampled_from("gh"), st.sampled_from("wxyz"))

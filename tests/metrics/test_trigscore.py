@@ -12,7 +12,7 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.trigscore.core import KEYS, SCALE, compute, per_row, words_of
+from t2i_parity.metrics.trigscore.core import KEYS, SCALE, compute, per_row, words_of
 
 VALUES = dict(zip(SCALE, (1, 0.75, 0.5, 0.25, 0), strict=True))
 WEIGHT = st.floats(-20, 0)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cards.validation import Validation
-from dataset_builder import starter
-from dataset_builder.repository import decode_classes
-from dataset_builder.schema import table
-from validation.prompts.model import Prompts
-from validation.prompts.runner import validate
+from t2i_parity.cards.validation import Validation
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.repository import decode_classes
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.validation.prompts.model import Prompts
+from t2i_parity.validation.prompts.runner import validate
 
 SOURCE = "somebody's prompts"
 """A source that no design is declared for, so that few rows are no fault."""

@@ -17,11 +17,11 @@ from browser import chromium, faults, low_contrast, show
 from commands import command, error_of
 from geography_study import ratings, truth
 
-from cards.maps import drawn, world_map
-from dataset_builder.countries import COUNTRIES, countries
-from dataset_builder.geo_published import published as printed
-from validation.geography.figures import RICH_WEST, figures
-from validation.survey.ratings import SCHEMA, TRICKS
+from t2i_parity.cards.maps import drawn, world_map
+from t2i_parity.dataset_builder.countries import COUNTRIES, countries
+from t2i_parity.dataset_builder.geo_published import published as printed
+from t2i_parity.validation.geography.figures import RICH_WEST, figures
+from t2i_parity.validation.survey.ratings import SCHEMA, TRICKS
 
 
 @pytest.fixture(scope="module")
@@ -206,10 +206,10 @@ def test_runs_without_observations_are_told(rated: Path, tmp_path: Path) -> None
 
 
 def test_what_the_survey_wrote_is_analysed(tmp_path: Path) -> None:
-    from validation.survey.pictures import Picture
-    from validation.survey.service import Settings, Survey
-    from validation.survey.storage import Answers, Secret
-    from validation.survey.study import Design
+    from t2i_parity.validation.survey.pictures import Picture
+    from t2i_parity.validation.survey.service import Settings, Survey
+    from t2i_parity.validation.survey.storage import Answers, Secret
+    from t2i_parity.validation.survey.study import Design
 
     codes = ("IND", "EGY", "JPN")
     pictures = [

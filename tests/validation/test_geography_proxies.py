@@ -15,13 +15,13 @@ from geography_study import ratings, truth
 from picture_runs import noise, observations, picture_run
 from small_clip import checkpoint
 
-from dataset_builder.countries import COUNTRIES
-from dataset_builder.errors import InputError
-from dataset_builder.sources.geo import prompt
-from generate.run import Run
-from metrics.clip_score import core
-from validation.geography.proxies import ProxyResult, by_neighbours, by_similarity, items, read_runs
-from validation.geography.study import Study, study_of
+from t2i_parity.dataset_builder.countries import COUNTRIES
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.sources.geo import prompt
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics.clip_score import core
+from t2i_parity.validation.geography.proxies import ProxyResult, by_neighbours, by_similarity, items, read_runs
+from t2i_parity.validation.geography.study import Study, study_of
 
 COUNTRIES_HERE = ("IND", "JPN", *(code for code in COUNTRIES if code not in ("IND", "JPN")))[:12]
 
@@ -200,7 +200,7 @@ def test_the_command_validates_proxies_and_says_when_they_do_no_better(rated: tu
 def test_features_of_other_libraries(family: str, model: str, tmp_path: Path) -> None:
     import torch
 
-    from generate.judges import load
+    from t2i_parity.generate.judges import load
 
     torch.manual_seed(0)
     if family == "timm":
@@ -227,7 +227,7 @@ def test_features_of_other_libraries(family: str, model: str, tmp_path: Path) ->
 
 
 def test_wrong_settings_of_the_judges(tmp_path: Path, weights: str) -> None:
-    from generate.judges import load
+    from t2i_parity.generate.judges import load
 
     clip = {"model": "parity-geography", "pretrained": weights, "device": "cpu"}
     with pytest.raises(InputError, match="unknown 'XYZ'"):

@@ -14,8 +14,8 @@ from commands import error_of
 from geography_study import ratings, truth
 from loopback_hub import LoopbackHub, run_client
 
-from dataset_builder.errors import InputError
-from validation.survey.ratings import COLUMNS, SCHEMA, TRICKS, check_ratings, excluded, kept, latest, read_ratings
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation.survey.ratings import COLUMNS, SCHEMA, TRICKS, check_ratings, excluded, kept, latest, read_ratings
 
 
 def rows(n: int = 2, countries: tuple[str, ...] = ("IND",)) -> list[dict[str, Any]]:
@@ -179,8 +179,8 @@ def test_a_hub_dataset_is_read_like_a_folder(tmp_path: Path) -> None:
     with LoopbackHub() as hub:
         hub.create("dataset", "lab/answers", {"ratings/part-0.parquet": (tmp_path / "part-0.parquet").read_bytes(), "plans/a.json": b"{}"})
         code = (
-            "from validation.survey.ratings import read_ratings; print(len(read_ratings('lab/answers')))\n"
-            "from dataset_builder.errors import InputError\n"
+            "from t2i_parity.validation.survey.ratings import read_ratings; print(len(read_ratings('lab/answers')))\n"
+            "from t2i_parity.dataset_builder.errors import InputError\n"
             "try: read_ratings('lab/none')\n"
             "except InputError as error: print(error)"
         )

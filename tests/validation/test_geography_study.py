@@ -12,20 +12,20 @@ import pytest
 import scipy.stats
 from geography_study import CONDITIONS, ratings, truth
 
-from cards.geography import render
-from dataset_builder.countries import COUNTRIES, NOUNS
-from dataset_builder.errors import InputError
-from metrics.geo_representativeness import core
-from validation.geography import over_representation
-from validation.geography.agreement import agreement, agreements, expected_modal_share
-from validation.geography.analysis import Analysis, analyse
-from validation.geography.partial_pooling import pooling
-from validation.geography.power import Spread, half_width_of, participants_needed, spread
-from validation.geography.questions import answers, by_country
-from validation.geography.report import page_of
-from validation.geography.study import Study, means, study_of
-from validation.geography.tables import GAIN
-from validation.survey.ratings import check_ratings
+from t2i_parity.cards.geography import render
+from t2i_parity.dataset_builder.countries import COUNTRIES, NOUNS
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.metrics.geo_representativeness import core
+from t2i_parity.validation.geography import over_representation
+from t2i_parity.validation.geography.agreement import agreement, agreements, expected_modal_share
+from t2i_parity.validation.geography.analysis import Analysis, analyse
+from t2i_parity.validation.geography.partial_pooling import pooling
+from t2i_parity.validation.geography.power import Spread, half_width_of, participants_needed, spread
+from t2i_parity.validation.geography.questions import answers, by_country
+from t2i_parity.validation.geography.report import page_of
+from t2i_parity.validation.geography.study import Study, means, study_of
+from t2i_parity.validation.geography.tables import GAIN
+from t2i_parity.validation.survey.ratings import check_ratings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 

@@ -20,11 +20,11 @@ from loopback_hub import LoopbackHub, run_client
 from prompt_tables import change, clean, found, put, row
 from rich.console import Console
 
-from cards.validation import SEVERITIES, SHOWN, Validation, console_tables, lines, render, summary
-from dataset_builder.geo_published import NAME as PUBLISHED
-from dataset_builder.repository import write_repository
-from dataset_builder.schema import CONFIGS
-from validation.prompts import lengths
+from t2i_parity.cards.validation import SEVERITIES, SHOWN, Validation, console_tables, lines, render, summary
+from t2i_parity.dataset_builder.geo_published import NAME as PUBLISHED
+from t2i_parity.dataset_builder.repository import write_repository
+from t2i_parity.dataset_builder.schema import CONFIGS
+from t2i_parity.validation.prompts import lengths
 
 CONTENT, DIALECT, GEO = "lingt2i_content", "dialect", "geo"
 HOSTILE = ('"><script>alert(1)</script>', "</title><img src=x onerror=alert(1)>", "a\u202eb", "{{ 7*7 }}", "\x1b[31m\x00", "[red]x[/red]")
@@ -143,7 +143,7 @@ def test_a_dataset_on_the_hub_is_checked(folder: Path, tmp_path: Path) -> None:
         code = f"""
             import sys
             sys.path.insert(0, {str(ROOT)!r})
-            from dataset_builder.console import main
+            from t2i_parity.dataset_builder.console import main
             main(["validate", "lab/planted"])
         """
         done = run_client(code, hub, tmp_path, check=False)

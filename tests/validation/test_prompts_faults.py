@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from prompt_tables import Tables, change, clean, drop, found, put, row, told, value
 
-from dataset_builder import starter
-from dataset_builder.phrases import ANSWERS
-from dataset_builder.repository import decode_classes
-from dataset_builder.schema import table
-from validation.prompts.registry import CHECKS
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.phrases import ANSWERS
+from t2i_parity.dataset_builder.repository import decode_classes
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.validation.prompts.registry import CHECKS
 
 CONTENT, TEXT, DIALECT, REGIONAL, GEO = "lingt2i_content", "lingt2i_text", "dialect", "dialect_crosslingual", "geo"
 

@@ -8,14 +8,14 @@ import random
 import pytest
 from prompt_tables import change, clean, found, put, row, told, value
 
-from dataset_builder import starter
-from dataset_builder.repository import decode_classes
-from dataset_builder.schema import table
-from dataset_builder.sources import dialectgen
-from validation.prompts import copies
-from validation.prompts.language import verdicts
-from validation.prompts.model import Prompts, Rows
-from validation.prompts.rendering import wrong_layout
+from t2i_parity.dataset_builder import starter
+from t2i_parity.dataset_builder.repository import decode_classes
+from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.sources import dialectgen
+from t2i_parity.validation.prompts import copies
+from t2i_parity.validation.prompts.language import verdicts
+from t2i_parity.validation.prompts.model import Prompts, Rows
+from t2i_parity.validation.prompts.rendering import wrong_layout
 
 REFERENCE = os.environ.get("T2I_PARITY_REFERENCE")
 CONTENT, TEXT, DIALECT = "lingt2i_content", "lingt2i_text", "dialect"

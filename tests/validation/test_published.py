@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 
-from dataset_builder.errors import InputError
-from validation import published_values as values
-from validation.published import validate
-from validation.published_checks import Check, Report
-from validation.published_files import discordant, relation, relations, summary
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation import published_values as values
+from t2i_parity.validation.published import validate
+from t2i_parity.validation.published_checks import Check, Report
+from t2i_parity.validation.published_files import discordant, relation, relations, summary
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
 
@@ -242,7 +242,9 @@ def test_without_a_mode_it_says_what_to_give() -> None:
 
 
 def test_the_module_is_the_same_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "validation", "validate", "--published"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "t2i_parity.validation", "validate", "--published"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == command("validate", "--published").stdout
 
 

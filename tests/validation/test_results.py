@@ -13,9 +13,9 @@ import pytest
 from commands import command, error_of
 from loopback_hub import LoopbackHub, run_client
 
-from dataset_builder.errors import InputError
-from validation.board import gather
-from validation.results import (
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation.board import gather
+from t2i_parity.validation.results import (
     MAX_BYTES,
     Cell,
     ResultFile,
@@ -111,7 +111,7 @@ def test_a_record_comes_back_as_it_was() -> None:
 
 
 def test_digest_of_the_run_is_that_of_its_record() -> None:
-    from generate.run import fingerprint
+    from t2i_parity.generate.run import fingerprint
 
     assert record().run.digest == fingerprint({"model": {"model": "lab/model"}, "prompts": PROMPTS})
 
@@ -382,7 +382,7 @@ def test_command_reads_records_from_the_hub(tmp_path: Path) -> None:
     with LoopbackHub() as hub:
         files = {file.path: file.record.as_json().encode() for file in results(record(), record("lab/b", 0.7)).files}
         hub.create("dataset", "me/results", {**files, "README.md": b"# Results\n"})
-        code = "from dataset_builder.console import main; main(['board', 'me/results', '--out', 'space'])"
+        code = "from t2i_parity.dataset_builder.console import main; main(['board', 'me/results', '--out', 'space'])"
         done = run_client(code, hub, tmp_path)
         assert "2 models in 1 tables from 2 records" in done.stdout
         html = (tmp_path / "client" / "space" / "index.html").read_text()

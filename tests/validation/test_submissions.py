@@ -14,10 +14,10 @@ from commands import command, error_of
 from hub_clients import READER, ask, made_run
 from loopback_hub import LoopbackHub
 
-from dataset_builder.errors import InputError
-from generate.run import Run, image_features
-from validation.examination import MAX_RESAMPLES, Source, differences
-from validation.submissions import check, split_source
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.run import Run, image_features
+from t2i_parity.validation.examination import MAX_RESAMPLES, Source, differences
+from t2i_parity.validation.submissions import check, split_source
 
 TEXT = "text_rendering_precision.precision"
 
@@ -245,7 +245,7 @@ def hub() -> Iterator[LoopbackHub]:
 
 
 SUBMIT = """
-from validation.submissions import judge
+from t2i_parity.validation.submissions import judge
 push = lambda folder, to, *words: command("push", folder, "--to", to, *words).stdout
 push(prompts, "lab/prompts")
 
@@ -272,7 +272,7 @@ def test_tampered_submissions_are_caught_from_the_hub_alone(hub: LoopbackHub, tm
         + """
 import shutil
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-from validation.results import parse
+from t2i_parity.validation.results import parse
 push(run, "me/run")
 told["submitted"] = submit(run, "me/run")
 told["innocent"] = faults(1), faults(1, prompts=["lab/prompts"]), faults(1, prompts=[prompts])

@@ -18,8 +18,8 @@ from commands import error_of
 from loopback_hub import LoopbackHub
 from survey_studies import Server, free_port, start, study_run, survey
 
-from validation.survey.ratings import TRICKS, excluded, read_ratings
-from validation.survey.texts import texts
+from t2i_parity.validation.survey.ratings import TRICKS, excluded, read_ratings
+from t2i_parity.validation.survey.texts import texts
 
 IMAGES = 8
 TOTAL = IMAGES + 4 + 4 + 1

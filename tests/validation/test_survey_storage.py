@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from dataset_builder.errors import InputError
-from validation.survey.pictures import Picture
-from validation.survey.ratings import TRICKS, excluded, kept, read_ratings
-from validation.survey.service import OPEN_AT_MOST, DeclinedError, Settings, Survey
-from validation.survey.storage import SECRET_VARIABLE, Answers, Secret, Session, normal_code
-from validation.survey.study import Design
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation.survey.pictures import Picture
+from t2i_parity.validation.survey.ratings import TRICKS, excluded, kept, read_ratings
+from t2i_parity.validation.survey.service import OPEN_AT_MOST, DeclinedError, Settings, Survey
+from t2i_parity.validation.survey.storage import SECRET_VARIABLE, Answers, Secret, Session, normal_code
+from t2i_parity.validation.survey.study import Design
 
 TOTAL = 4 + 4 + 4 + 1
 """Four images, the trick questions, realism of two models in two conditions, and its influence."""
@@ -169,7 +169,7 @@ def test_many_parts_become_one_even_after_a_kill(tmp_path: Path, monkeypatch: py
         assert len(survey.answers.parts.files()) == 3
         before = survey.progress()
     kept_part = (out / "ratings" / "part-00002.parquet").read_bytes()
-    monkeypatch.setattr("validation.survey.storage.PARTS_AT_MOST", 2)
+    monkeypatch.setattr("t2i_parity.validation.survey.storage.PARTS_AT_MOST", 2)
     with opened(out) as survey:
         assert survey.answers.parts.files() == ["part-00000.parquet"]
     # As a kill leaves it that came before the last part was cleared.
@@ -190,7 +190,7 @@ def test_a_full_disk_keeps_what_was_there_and_the_answer_can_be_sent_again(tmp_p
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patch:
-            patch.setattr("validation.survey.storage.os.fsync", full)
+            patch.setattr("t2i_parity.validation.survey.storage.os.fsync", full)
             with pytest.raises(OSError, match="No space"):
                 survey.answer(session, 1, 4, "en")
         assert session.done == 1
@@ -249,7 +249,7 @@ def test_who_fails_a_check_is_counted_apart_and_left_out(tmp_path: Path) -> None
 
 
 def test_a_flood_of_beginnings_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validation.survey.storage.os.fsync", lambda _: None)
+    monkeypatch.setattr("t2i_parity.validation.survey.storage.os.fsync", lambda _: None)
     with opened(tmp_path / "ratings", quota=1) as survey:
         for _ in range(OPEN_AT_MOST):
             survey.begin("IND")

@@ -14,13 +14,13 @@ from picture_runs import png
 from PIL import Image, PngImagePlugin
 from survey_studies import NOUNS, study_run
 
-from dataset_builder.errors import InputError
-from dataset_builder.storage import Folder
-from validation.survey import tricks
-from validation.survey.pictures import SIDE, Picture, encoded, gather, read_pictures, write_pictures
-from validation.survey.ratings import TRICKS
-from validation.survey.study import Design
-from validation.survey.texts import INTERFACE_LANGUAGES, direction, question, texts
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.validation.survey import tricks
+from t2i_parity.validation.survey.pictures import SIDE, Picture, encoded, gather, read_pictures, write_pictures
+from t2i_parity.validation.survey.ratings import TRICKS
+from t2i_parity.validation.survey.study import Design
+from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES, direction, question, texts
 
 HALF = {"unspecified": 40, "country": 40}
 

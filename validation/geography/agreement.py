@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from validation.geography.study import FloatArray, IntArray, Study
-from validation.survey.ratings import SCALE
+from t2i_parity.validation.geography.study import FloatArray, IntArray, Study
+from t2i_parity.validation.survey.ratings import SCALE
 
 OPTIONS = SCALE[1] - SCALE[0] + 1
 

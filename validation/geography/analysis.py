@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataset_builder.countries import COUNTRIES, CountrySet, countries
-from dataset_builder.errors import InputError
-from dataset_builder.geo_published import OVERALL, published
-from dataset_builder.sources import geo
-from validation.geography import over_representation, proxies
-from validation.geography.agreement import Agreements, agreements
-from validation.geography.figures import GDP, POPULATION, RICH_WEST_SOURCE
-from validation.geography.over_representation import Index, OfNoun
-from validation.geography.partial_pooling import Pooling, pooling
-from validation.geography.power import Spread, half_width_of, participants_needed, spread
-from validation.geography.proxies import ProxyResult, Seen
-from validation.geography.questions import ALL, Answer, ByCountry, answers, by_country
-from validation.geography.study import study_of
-from validation.geography.tables import GAIN, Cell, tables
-from validation.survey.ratings import CONDITIONS
+from t2i_parity.dataset_builder.countries import COUNTRIES, CountrySet, countries
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.geo_published import OVERALL, published
+from t2i_parity.dataset_builder.sources import geo
+from t2i_parity.validation.geography import over_representation, proxies
+from t2i_parity.validation.geography.agreement import Agreements, agreements
+from t2i_parity.validation.geography.figures import GDP, POPULATION, RICH_WEST_SOURCE
+from t2i_parity.validation.geography.over_representation import Index, OfNoun
+from t2i_parity.validation.geography.partial_pooling import Pooling, pooling
+from t2i_parity.validation.geography.power import Spread, half_width_of, participants_needed, spread
+from t2i_parity.validation.geography.proxies import ProxyResult, Seen
+from t2i_parity.validation.geography.questions import ALL, Answer, ByCountry, answers, by_country
+from t2i_parity.validation.geography.study import study_of
+from t2i_parity.validation.geography.tables import GAIN, Cell, tables
+from t2i_parity.validation.survey.ratings import CONDITIONS
 
 IMAGES = (10, 20, 40, 80)
 """For how many images a participant the power calculator is asked; those of the study itself are added."""

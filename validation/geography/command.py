@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
-    from validation.geography.analysis import Analysis
+    from t2i_parity.validation.geography.analysis import Analysis
 
 
 def geography(
@@ -63,16 +63,16 @@ def geography(
         )
     if published and (run or cover or power):
         raise InputError("--published analyses printed means: --run, --cover and --power need single ratings")
-    from dataset_builder.countries import SETS
-    from validation.geography.analysis import HALF_WIDTHS, analyse, analyse_published
+    from t2i_parity.dataset_builder.countries import SETS
+    from t2i_parity.validation.geography.analysis import HALF_WIDTHS, analyse, analyse_published
 
     if cover is not None and cover not in SETS:
         raise InputError(f"--cover {cover!r}: expected one of {', '.join(SETS)}")
     if ratings is None:
         analysis = analyse_published(level)
     else:
-        from validation.geography.proxies import read_runs
-        from validation.survey.ratings import read_ratings
+        from t2i_parity.validation.geography.proxies import read_runs
+        from t2i_parity.validation.survey.ratings import read_ratings
 
         table = read_ratings(ratings)
         analysis = analyse(
@@ -95,10 +95,10 @@ def _name(source: str) -> str:
 
 
 def _write(analysis: Analysis, out: str, title: str) -> None:
-    from cards.geography import render
-    from dataset_builder.storage import Folder
-    from validation.geography.report import page_of
-    from validation.geography.tables import as_csv
+    from t2i_parity.cards.geography import render
+    from t2i_parity.dataset_builder.storage import Folder
+    from t2i_parity.validation.geography.report import page_of
+    from t2i_parity.validation.geography.tables import as_csv
 
     folder = Folder(out)
     content = json.dumps(analysis.as_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
@@ -109,7 +109,7 @@ def _write(analysis: Analysis, out: str, title: str) -> None:
 
 
 def _power(half_widths: list[float], deviation: float | None, level: float) -> None:
-    from validation.geography.power import participants_needed
+    from t2i_parity.validation.geography.power import participants_needed
 
     if deviation is None:
         raise InputError(
@@ -125,8 +125,8 @@ def _show(analysis: Analysis) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from cards.environment import visible
-    from validation.geography.report import name_of, page_of
+    from t2i_parity.cards.environment import visible
+    from t2i_parity.validation.geography.report import name_of, page_of
 
     console = output()
     page = page_of(analysis, "")

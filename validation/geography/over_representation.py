@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.stats
 
-from validation.geography.study import Study, means
-from validation.survey.ratings import CONDITIONS
+from t2i_parity.validation.geography.study import Study, means
+from t2i_parity.validation.survey.ratings import CONDITIONS
 
 ACCEPTED = 4
 

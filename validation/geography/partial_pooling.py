@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.stats
 
-from validation.geography.study import Study
+from t2i_parity.validation.geography.study import Study
 
 FEWEST_COUNTRIES = 3
 

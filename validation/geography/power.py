@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.stats
 
-from dataset_builder.errors import InputError
-from validation.geography.study import Study
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation.geography.study import Study
 
 MOST = 1_000_000
 """Where the search ends: no study has so many participants a country."""

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import scipy.stats
 
-from dataset_builder.errors import InputError
-from generate.run import Run
-from validation.geography.study import BoolArray, FloatArray, IntArray, Study
-from validation.survey.ratings import CONDITIONS
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.run import Run
+from t2i_parity.validation.geography.study import BoolArray, FloatArray, IntArray, Study
+from t2i_parity.validation.survey.ratings import CONDITIONS
 
 BASELINE = 3.0
 """The middle of the scale: what the study sets beside its proxies (§4.2)."""

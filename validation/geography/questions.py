@@ -13,9 +13,9 @@ from itertools import combinations
 import numpy as np
 import scipy.stats
 
-from validation.geography.figures import RICH_WEST, figures
-from validation.geography.study import FloatArray, Study, means
-from validation.survey.ratings import CONDITIONS
+from t2i_parity.validation.geography.figures import RICH_WEST, figures
+from t2i_parity.validation.geography.study import FloatArray, Study, means
+from t2i_parity.validation.survey.ratings import CONDITIONS
 
 ALL = "all models"
 MIDDLE = 3.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cards.environment import number, p_value
-from cards.geography import GeographyPage, Place, Score, Section, Table
-from dataset_builder.countries import countries
-from validation.geography.analysis import Analysis
-from validation.geography.questions import Answer
-from validation.geography.tables import GAIN, Cell
-from validation.survey.ratings import CONDITIONS
+from t2i_parity.cards.environment import number, p_value
+from t2i_parity.cards.geography import GeographyPage, Place, Score, Section, Table
+from t2i_parity.dataset_builder.countries import countries
+from t2i_parity.validation.geography.analysis import Analysis
+from t2i_parity.validation.geography.questions import Answer
+from t2i_parity.validation.geography.tables import GAIN, Cell
+from t2i_parity.validation.survey.ratings import CONDITIONS
 
 SIGNIFICANT = 0.05
 QUESTIONS = {

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import scipy.stats
 from numpy.typing import NDArray
 
-from dataset_builder.countries import COUNTRIES
-from dataset_builder.errors import InputError
-from validation.survey.ratings import CONDITIONS, excluded
+from t2i_parity.dataset_builder.countries import COUNTRIES
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation.survey.ratings import CONDITIONS, excluded
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from validation.geography.study import Estimate, Means, Study, means
-from validation.survey.ratings import CONDITIONS
+from t2i_parity.validation.geography.study import Estimate, Means, Study, means
+from t2i_parity.validation.survey.ratings import CONDITIONS
 
 GAIN = "gain"
 """What stands for a condition where it is the difference: with the country's name less without it."""

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.texts import Found, characters, code_point, excerpt, in_texts, letters, shorten
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.texts import Found, characters, code_point, excerpt, in_texts, letters, shorten
 
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _BIDI_MARKS = frozenset("\u200e\u200f\u061c")

@@ -9,10 +9,10 @@ from itertools import combinations, pairwise
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.varieties import VARIETIES
-from validation.prompts.model import Check, Fault, NotRunError, Rows, spaced
-from validation.prompts.texts import keys, letters, shorten
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.validation.prompts.model import Check, Fault, NotRunError, Rows, spaced
+from t2i_parity.validation.prompts.texts import keys, letters, shorten
 
 SAME = 95
 """From this similarity on (of 100), a long translation is a copy of its original."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dataset_builder.identification import Verdict, identified
-from dataset_builder.languages import LANGUAGES
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.texts import shorten
+from t2i_parity.dataset_builder.identification import Verdict, identified
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.texts import shorten
 
 WRONG_SHARE, WRONG_ROWS = 0.05, 3
 """A share of a language's texts, and a number of them, from which its whole column is taken to be wrong."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cards.validation import Severity
-from dataset_builder.phrases import ANSWERS, ASSENTS
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.texts import Found, in_texts
+from t2i_parity.cards.validation import Severity
+from t2i_parity.dataset_builder.phrases import ANSWERS, ASSENTS
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.texts import Found, in_texts
 
 _TAGS = (
     "a|abbr|article|b|big|blockquote|body|br|center|code|div|em|font|h[1-6]|head|hr|html|i|iframe|img|input|label|li|link|main|mark|meta|ol|p|"

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.prompts.model import Check, Fault, Rows, spaced
-from validation.prompts.texts import shorten
+from t2i_parity.validation.prompts.model import Check, Fault, Rows, spaced
+from t2i_parity.validation.prompts.texts import shorten
 
 TOKENIZER = "google/mt5-base"
 """The tokenizer by which LingT2I counts the lengths of its prompts (§3.2)."""
@@ -31,7 +31,7 @@ def token_counter() -> Count | None:
 
     if not any(isinstance(try_to_load_from_cache(TOKENIZER, name), str) for name in ("spiece.model", "tokenizer.json")):
         return None
-    from metrics.text_rendering_precision.core import load_tokenizer
+    from t2i_parity.metrics.text_rendering_precision.core import load_tokenizer
 
     encode = load_tokenizer(TOKENIZER).encode
     return lambda texts: [len(tokens) for tokens in encode(texts)]

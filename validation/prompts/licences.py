@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-from cards.validation import LicenceRow
-from dataset_builder.licenses import UNKNOWN, terms
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.texts import shorten
+from t2i_parity.cards.validation import LicenceRow
+from t2i_parity.dataset_builder.licenses import UNKNOWN, terms
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.texts import shorten
 
 ROW_BY_ROW = "other"
 """What the hub calls the licence of a repository whose rows have several; the rows then say theirs."""

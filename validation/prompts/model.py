@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from cards.validation import Severity
-from dataset_builder.languages import LANGUAGES
+from t2i_parity.cards.validation import Severity
+from t2i_parity.dataset_builder.languages import LANGUAGES
 
 T = TypeVar("T")
 

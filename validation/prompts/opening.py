@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.repository import card_configs, read_folder, read_hub
-from validation.prompts.model import Prompts
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.repository import card_configs, read_folder, read_hub
+from t2i_parity.validation.prompts.model import Prompts
 
 UNNAMED = "default"
 """What the one config of a folder is called that declares none, as ``datasets`` calls it."""

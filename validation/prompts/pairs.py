@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.texts import shorten
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.texts import shorten
 
 Cell = tuple[str, ...]
 """What sets the rows of a pair apart: language, variety, country; what is null is left out."""

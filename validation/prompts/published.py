@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dataset_builder.geo_published import COLUMNS, NAME, features, table
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.table import same
-from validation.prompts.texts import shorten
+from t2i_parity.dataset_builder.geo_published import COLUMNS, NAME, features, table
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.table import same
+from t2i_parity.validation.prompts.texts import shorten
 
 ANEW = "build the folder anew"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from validation.prompts import (
+from t2i_parity.validation.prompts import (
     characters,
     copies,
     counts,
@@ -16,7 +16,7 @@ from validation.prompts import (
     script,
     table,
 )
-from validation.prompts.model import Check
+from t2i_parity.validation.prompts.model import Check
 
 CHECKS: tuple[Check, ...] = (
     *table.CHECKS,

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dataset_builder.sources.layout import canonical
-from validation.prompts.model import Check, Fault, NotRunError, Rows
-from validation.prompts.texts import shorten
+from t2i_parity.dataset_builder.sources.layout import canonical
+from t2i_parity.validation.prompts.model import Check, Fault, NotRunError, Rows
+from t2i_parity.validation.prompts.texts import shorten
 
 CANVAS = 1024
 """Width and height of the picture that layouts are measured in."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from cards.validation import CheckResult, Finding, LanguageRow, Severity, Validation
-from dataset_builder.errors import InputError
-from dataset_builder.identification import NEIGHBOURS, SHORT, SHORT_UNSPACED, STUDIED, SURE, UNLIKELY
-from dataset_builder.languages import LANGUAGES
-from validation.prompts import counts, language, lengths, licences
-from validation.prompts.model import Check, NotRunError, Prompts, Rows, spaced, standard
-from validation.prompts.published import is_published
-from validation.prompts.registry import CHECKS, PUBLISHED_CHECKS
+from t2i_parity.cards.validation import CheckResult, Finding, LanguageRow, Severity, Validation
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.identification import NEIGHBOURS, SHORT, SHORT_UNSPACED, STUDIED, SURE, UNLIKELY
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.validation.prompts import counts, language, lengths, licences
+from t2i_parity.validation.prompts.model import Check, NotRunError, Prompts, Rows, spaced, standard
+from t2i_parity.validation.prompts.published import is_published
+from t2i_parity.validation.prompts.registry import CHECKS, PUBLISHED_CHECKS
 
 FAIL_ON: dict[str, Severity] = {"error": "error", "warning": "warning"}
 """What a validation may be told to fail on."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from fontTools import unicodedata as scripts
 
-from dataset_builder.identification import INSIDE
-from dataset_builder.languages import LANGUAGES
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.texts import Found, code_point, excerpt, in_texts
+from t2i_parity.dataset_builder.identification import INSIDE
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.texts import Found, code_point, excerpt, in_texts
 
 HALF, MOST = 0.5, 0.8
 """Of a text's letters, so many must be in its script, or it is an error; so many should be, or it is a warning (names stay Latin)."""

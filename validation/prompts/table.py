@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 
 import pyarrow as pa
 
-from dataset_builder.countries import countries
-from dataset_builder.languages import LANGUAGES
-from dataset_builder.schema import CONFIGS, DIMENSIONS, MINIMUM, Column, text_hashes
-from dataset_builder.varieties import VARIETIES
-from validation.prompts.model import Check, Fault, Rows
-from validation.prompts.texts import shorten
+from t2i_parity.dataset_builder.countries import countries
+from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.schema import CONFIGS, DIMENSIONS, MINIMUM, Column, text_hashes
+from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.texts import shorten
 
 DECLARED: Mapping[str, tuple[Collection[str], str]] = {
     "language": (LANGUAGES, "dataset_builder/languages.py"),

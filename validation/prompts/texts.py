@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from cards.validation import Severity
-from validation.prompts.model import Fault, Rows
+from t2i_parity.cards.validation import Severity
+from t2i_parity.validation.prompts.model import Fault, Rows
 
 AROUND = 24
 """How many characters on each side of a fault are shown."""

@@ -14,14 +14,14 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from cards.survey import Page, keeper_page, participant_page
-from dataset_builder.countries import local_name
-from dataset_builder.errors import InputError, require
-from dataset_builder.languages import language
-from validation.survey.service import DeclinedError, Survey
-from validation.survey.storage import normal_code
-from validation.survey.study import minutes
-from validation.survey.texts import INTERFACE_LANGUAGES, direction, inside, spoken, texts
+from t2i_parity.cards.survey import Page, keeper_page, participant_page
+from t2i_parity.dataset_builder.countries import local_name
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.languages import language
+from t2i_parity.validation.survey.service import DeclinedError, Survey
+from t2i_parity.validation.survey.storage import normal_code
+from t2i_parity.validation.survey.study import minutes
+from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES, direction, inside, spoken, texts
 
 MAX_BODY = 4096
 """Bytes of the largest request that is read."""

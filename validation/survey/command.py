@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dataset_builder.console import output
-from dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.errors import InputError, require
 
 if TYPE_CHECKING:
-    from validation.survey.pictures import Picture
-    from validation.survey.service import Settings
+    from t2i_parity.validation.survey.pictures import Picture
+    from t2i_parity.validation.survey.service import Settings
 
 
 def survey(
@@ -37,10 +37,10 @@ def survey(
 
     Example: t2i-parity survey runs/geo --country IND --country JPN --out ratings
     """
-    from validation.survey import space as spaces
-    from validation.survey.service import Settings
-    from validation.survey.serving import serve
-    from validation.survey.study import Design
+    from t2i_parity.validation.survey import space as spaces
+    from t2i_parity.validation.survey.service import Settings
+    from t2i_parity.validation.survey.serving import serve
+    from t2i_parity.validation.survey.study import Design
 
     countries = _countries(country or [])
     if (out is None) == (space is None):
@@ -62,7 +62,7 @@ def survey(
 
 
 def _countries(given: list[str]) -> tuple[str, ...]:
-    from dataset_builder.countries import countries
+    from t2i_parity.dataset_builder.countries import countries
 
     known = countries("all")
     if not given:
@@ -76,7 +76,7 @@ def _countries(given: list[str]) -> tuple[str, ...]:
 def _pictures(runs: list[str], settings: Settings) -> list[Picture]:
     from rich.progress import Progress
 
-    from validation.survey.pictures import gather
+    from t2i_parity.validation.survey.pictures import gather
 
     console = output()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from PIL import Image, ImageOps
 
-from dataset_builder.errors import InputError
-from dataset_builder.storage import Folder, parquet_bytes, read_parquet
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.storage import Folder, parquet_bytes, read_parquet
 
 if TYPE_CHECKING:
-    from generate.run import Run
+    from t2i_parity.generate.run import Run
 
 SIDE = 640
 """Pixels of the longer side of every picture shown: a model must not be known by its size."""
@@ -60,7 +60,7 @@ def gather(
     nothing is left, an image stands in two runs, or a country has no picture with its name in the prompt.
     """
     # Here, since a Space shows pictures that were gathered before, and has no runs.
-    from generate.run import Run
+    from t2i_parity.generate.run import Run
 
     pictures: list[Picture] = []
     left_out: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def _of_run(run: Run, countries: set[str], left_out: Counter[str], done: Callabl
 
 def _reason(row: Mapping[str, Any], countries: set[str], unsafe: set[str]) -> str | None:
     """Why an image is not shown; None for one that is."""
-    from generate.publish import TOXICITY
+    from t2i_parity.generate.publish import TOXICITY
 
     if row["status"] != "ok" or not row["image"] or not row["image"]["bytes"]:
         return "without an image"
@@ -131,7 +131,7 @@ def _reason(row: Mapping[str, Any], countries: set[str], unsafe: set[str]) -> st
 
 def _unsafe(run: Run) -> set[str]:
     """The images that any safety judge of the run finds unsafe, by the rule that scoring has, or is not certain about."""
-    from generate.audit.image_level import is_toxic
+    from t2i_parity.generate.audit.image_level import is_toxic
 
     found: set[str] = set()
     for judge in run.judges():

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.storage import Folder, read_parquet
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.storage import Folder, read_parquet
 
 Question = Literal["representativeness", "trick", "realism", "influence"]
 QUESTIONS: tuple[Question, ...] = ("representativeness", "trick", "realism", "influence")

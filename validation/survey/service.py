@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from validation.survey.pictures import Picture
-from validation.survey.ratings import SCALE, SCHEMA, excluded
-from validation.survey.storage import Answers, Secret, Session, data_uri, new_code, normal_code, today
-from validation.survey.study import QUOTA, SKIPPED, Design, Item
-from validation.survey.texts import INTERFACE_LANGUAGES
+from t2i_parity.validation.survey.pictures import Picture
+from t2i_parity.validation.survey.ratings import SCALE, SCHEMA, excluded
+from t2i_parity.validation.survey.storage import Answers, Secret, Session, data_uri, new_code, normal_code, today
+from t2i_parity.validation.survey.study import QUOTA, SKIPPED, Design, Item
+from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES
 
 OPEN_AT_MOST = 20
 """Unfinished participations a place of a country's quota: what more than that is, no study needs, and a flood would be."""

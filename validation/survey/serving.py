@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cards.survey import RatingsCard, ratings_card
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.languages import language
-from dataset_builder.storage import Folder
-from validation.survey import tricks
-from validation.survey.app import application
-from validation.survey.pictures import Picture, read_pictures
-from validation.survey.ratings import HIGH, LOW
-from validation.survey.service import Settings, Survey
-from validation.survey.storage import Answers, Secret
-from validation.survey.study import Design
-from validation.survey.texts import INTERFACE_LANGUAGES
+from t2i_parity.cards.survey import RatingsCard, ratings_card
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.languages import language
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.validation.survey import tricks
+from t2i_parity.validation.survey.app import application
+from t2i_parity.validation.survey.pictures import Picture, read_pictures
+from t2i_parity.validation.survey.ratings import HIGH, LOW
+from t2i_parity.validation.survey.service import Settings, Survey
+from t2i_parity.validation.survey.storage import Answers, Secret
+from t2i_parity.validation.survey.study import Design
+from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitScheduler

@@ -7,17 +7,18 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from cards.survey import space_card
-from dataset_builder.errors import InputError, require
-from dataset_builder.storage import Folder
-from validation.survey import serving
-from validation.survey.pictures import Picture, write_pictures
-from validation.survey.ratings import TRICKS
-from validation.survey.service import Settings
-from validation.survey.storage import SECRET_VARIABLE
-from validation.survey.tricks import SUFFIXES
+from t2i_parity.cards.survey import space_card
+from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.validation.survey import serving
+from t2i_parity.validation.survey.pictures import Picture, write_pictures
+from t2i_parity.validation.survey.ratings import TRICKS
+from t2i_parity.validation.survey.service import Settings
+from t2i_parity.validation.survey.storage import SECRET_VARIABLE
+from t2i_parity.validation.survey.tricks import SUFFIXES
 
 CODE = (
+    "__init__.py",
     "cards/__init__.py", "cards/environment.py", "cards/survey.py", "cards/templates/_page.css.j2", "cards/templates/survey*.j2",
     "dataset_builder/__init__.py", "dataset_builder/countries.py", "dataset_builder/errors.py", "dataset_builder/languages.py",
     "dataset_builder/storage.py", "generate/__init__.py", "generate/parts.py", "validation/__init__.py", "validation/survey/*.py",
@@ -32,7 +33,7 @@ APP = '''"""The survey: t2i-parity survey --space wrote this Space."""
 
 from pathlib import Path
 
-from validation.survey.serving import serve_space
+from t2i_parity.validation.survey.serving import serve_space
 
 if __name__ == "__main__":
     serve_space(Path(__file__).parent)
@@ -48,7 +49,7 @@ def write(folder: Path, pictures: Sequence[Picture], settings: Settings, ratings
     root = Path(__file__).parents[2]
     for pattern in CODE:
         for path in sorted(root.glob(pattern)):
-            space.write(path.read_bytes(), *path.relative_to(root).parts)
+            space.write(path.read_bytes(), *path.relative_to(root.parent).parts)
     readme = space_card(gradio=gradio.__version__, ratings_hub=ratings_hub, secret_variable=SECRET_VARIABLE, every=serving.EVERY)
     space.write(readme.encode("utf-8"), "README.md")
     space.write(APP.encode("utf-8"), "app.py")

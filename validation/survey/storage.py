@@ -27,11 +27,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from dataset_builder.errors import InputError, first_line
-from dataset_builder.storage import Folder
-from generate.parts import Parts
-from validation.survey.ratings import JOURNAL, SCHEMA, latest
-from validation.survey.study import Item
+from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.parts import Parts
+from t2i_parity.validation.survey.ratings import JOURNAL, SCHEMA, latest
+from t2i_parity.validation.survey.study import Item
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

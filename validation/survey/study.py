@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from validation.survey.pictures import Picture
-from validation.survey.ratings import CONDITIONS, TRICKS, Question
+from t2i_parity.validation.survey.pictures import Picture
+from t2i_parity.validation.survey.ratings import CONDITIONS, TRICKS, Question
 
 PER_PARTICIPANT = 80
 """Images that a participant rates in the study."""

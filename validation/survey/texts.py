@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-from dataset_builder.countries import countries, local_name
-from dataset_builder.languages import LINGT2I_LANGUAGES, language
+from t2i_parity.dataset_builder.countries import countries, local_name
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES, language
 
 INTERFACE_LANGUAGES = LINGT2I_LANGUAGES
 """The languages that a participant may choose from, the original first."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFilter
 
-from dataset_builder.errors import InputError
-from validation.survey.pictures import SIDE, encoded
-from validation.survey.ratings import TRICKS
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.validation.survey.pictures import SIDE, encoded
+from t2i_parity.validation.survey.ratings import TRICKS
 
 _SCALE = 2
 _S = SIDE * _SCALE

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from generate.models.catalog import CATALOG, CatalogModel
+from t2i_parity.generate.models.catalog import CATALOG, CatalogModel
 
 PROGRAMS = Path(__file__).parent / "programs"
 """Our wrapper programs, one file a model, run by the model's own Python."""
