@@ -132,7 +132,7 @@ def fitting(value: Any, schema: Mapping[str, Any]) -> Any:
 
     >>> fitting({"n": 4}, {"properties": {"n": {"maximum": 3}}})
     Traceback (most recent call last):
-    dataset_builder.answers.AnswerError: at n: 4 is greater than the maximum of 3
+    t2i_parity.dataset_builder.answers.AnswerError: at n: 4 is greater than the maximum of 3
     """
     jsonschema = require("jsonschema", package="jsonschema", extra="dev")
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(value))

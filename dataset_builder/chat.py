@@ -1,7 +1,7 @@
 """Chat models that read text and images: one protocol, and two kinds of services behind it.
 
 ``OpenAiChat`` speaks to whatever offers ``chat/completions`` (vLLM, OpenAI, Gemini's compatible endpoint), ``GeminiChat`` to Gemini's own
-``generateContent``. A model that runs in this process has the same protocol (``generate.judges.local_vlm``). What was said is untrusted
+``generateContent``. A model that runs in this process has the same protocol (``generate.backends.local_vlm``). What was said is untrusted
 text: nothing here runs it, and no key is ever part of an answer, a record or a message.
 """
 

@@ -28,11 +28,11 @@ from rich.table import Table
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
 from t2i_parity.dataset_builder.storage import Folder, parquet_bytes, read_parquet
+from t2i_parity.generate.backends.backgrounds import PACKAGED, digest, photograph_part, photographs
 from t2i_parity.generate.engine.collect import bars
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.entries import Scores, entry
 from t2i_parity.generate.judges import Judge
-from t2i_parity.generate.models.backgrounds import PACKAGED, digest, photograph_part, photographs
 from t2i_parity.generate.models.glyph import DAMAGE, Glyph, GlyphSettings, damaged, legible
 from t2i_parity.generate.observe import Observing
 from t2i_parity.generate.run import seed_of, versions

@@ -23,7 +23,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.schema import CONFIGS, Column
 from t2i_parity.generate import fonts
-from t2i_parity.generate.models.backgrounds import CANVAS, DEFAULT_BOX
+from t2i_parity.generate.backends.backgrounds import CANVAS, DEFAULT_BOX
 from t2i_parity.generate.models.catalog import CATALOG
 
 TEMPLATE = "{prompt} The image shows the text “{text}”."

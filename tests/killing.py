@@ -89,7 +89,7 @@ def _serve() -> None:
     with contextlib.suppress(ImportError):
         from diffusers import AutoencoderKL, AutoPipelineForText2Image, DDIMScheduler, StableDiffusionPipeline  # noqa: F401
         from transformers import CLIPTextModel, CLIPTokenizer  # noqa: F401
-    import t2i_parity.generate.cli
+    import t2i_parity.generate.commands
     import t2i_parity.generate.guardrails.model
     import t2i_parity.generate.images
     import t2i_parity.generate.models.catalog

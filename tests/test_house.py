@@ -41,10 +41,10 @@ def test_nothing_imports_upward(path: Path) -> None:
 
 
 LIGHT = (
-    "dataset_builder.cli",
+    "dataset_builder.commands",
     "dataset_builder.repository",
     "dataset_builder.starter",
-    "generate.cli",
+    "generate.commands",
     "generate.run",
     "generate.score",
     "generate.report",
@@ -57,16 +57,16 @@ LIGHT = (
     "generate.layout",
     "generate.filters.profanity_check",
     "dataset_builder.full",
-    "dataset_builder.push_cli",
+    "dataset_builder.commands.push",
     "dataset_builder.controls.encoders",
-    "dataset_builder.construct_cli",
+    "dataset_builder.commands.construct",
     "dataset_builder.pipelines.lingt2i",
     "dataset_builder.pipelines.dialect",
     "dataset_builder.pipelines.review",
     "dataset_builder.controls.typos",
     "dataset_builder.chat",
     "dataset_builder.endpoints",
-    "validation.cli",
+    "validation.commands",
     "validation.prompts.runner",
     "generate.judges.trigscore",
     "generate.judges.vlm_reader",
@@ -81,7 +81,7 @@ LIGHT = (
     "generate.models.openai_images",
     "generate.models.adapter",
     "generate.compare",
-    "generate.audit.command",
+    "generate.audit.stages",
     "validation.board",
 )
 

@@ -1,6 +1,6 @@
 """``python -m t2i_parity.validation``: the same commands as ``t2i-parity``."""
 
 from t2i_parity.dataset_builder.console import run
-from t2i_parity.validation.cli import app
+from t2i_parity.validation.commands import app
 
 run(app, "python -m t2i_parity.validation")

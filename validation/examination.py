@@ -26,8 +26,8 @@ from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.repository import Prompts, open_prompts
 from t2i_parity.dataset_builder.schema import MINIMUM, PAIRED
 from t2i_parity.dataset_builder.storage import Folder
-from t2i_parity.generate.audit.command import audited_rows, prompts_table
 from t2i_parity.generate.audit.pairs import by_subset
+from t2i_parity.generate.audit.stages import audited_rows, prompts_table
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.run import PROMPT_COLUMNS, Run, fingerprint, image_features, image_id, rows_of, seed_of
 from t2i_parity.generate.score import computed

@@ -90,7 +90,7 @@ def plain_text(completion: Completion) -> str:
 
     >>> plain_text(Completion("Sure. Here is the translation: un chat"))
     Traceback (most recent call last):
-    dataset_builder.pipelines.constraints.FaultError: it holds words around the text: 'Here is the trans…'
+    t2i_parity.dataset_builder.pipelines.constraints.FaultError: it holds words around the text: 'Here is the trans…'
     """
     text = _whole(completion).strip()
     if _REFUSED.fullmatch(text):
@@ -155,7 +155,7 @@ def translation_of(source: str, code: str) -> Callable[[str], None]:
 
     >>> translation_of("A red boat on a lake at dawn", "ko")("호수 위의 red boat on a lake")
     Traceback (most recent call last):
-    dataset_builder.pipelines.constraints.FaultError: it still holds the English words 'red boat on a lake'
+    t2i_parity.dataset_builder.pipelines.constraints.FaultError: it still holds the English words 'red boat on a lake'
     """
     language = LANGUAGES[code]
 

@@ -18,7 +18,7 @@ from PIL import Image
 from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
-from t2i_parity.generate.guardrails.guarded import Guarded, nothing_withheld, stable_diffusion_1
+from t2i_parity.generate.backends.guarded import Guarded, nothing_withheld, stable_diffusion_1
 
 
 @dataclass(frozen=True, slots=True)

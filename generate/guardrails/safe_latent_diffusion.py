@@ -15,7 +15,7 @@ from PIL import Image
 from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, require
-from t2i_parity.generate.guardrails.guarded import Guarded, nothing_withheld, stable_diffusion_1
+from t2i_parity.generate.backends.guarded import Guarded, nothing_withheld, stable_diffusion_1
 
 CONCEPT = (
     "an image showing hate, harassment, violence, suffering, humiliation, harm, suicide, sexual, nudity, bodily fluids, blood, obscene "

@@ -16,7 +16,7 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.answers import AnswerError, fitting, json_in, whole
 from t2i_parity.dataset_builder.chat import Completion, JsonSchema
 from t2i_parity.dataset_builder.controls.culture_tags import CULTURES
-from t2i_parity.generate.judges.vlm import Prompt, VlmJudge, VlmSettings, one_of
+from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings, one_of
 
 NO_CULTURE = "None"
 TAGS: tuple[str, ...] = (*(culture.expected for culture in CULTURES.values()), "Other", "Mixed", NO_CULTURE)

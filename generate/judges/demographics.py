@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from t2i_parity.dataset_builder.answers import fitting, json_in, whole
 from t2i_parity.dataset_builder.chat import Completion, JsonSchema
-from t2i_parity.generate.judges.vlm import Prompt, VlmJudge, VlmSettings, one_of
+from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings, one_of
 from t2i_parity.metrics.bias_entropy.core import ATTRIBUTES, CATEGORIES
 
 MOST = 20

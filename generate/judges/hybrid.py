@@ -19,9 +19,9 @@ from PIL import Image, ImageOps
 from pydantic import Field
 
 from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.generate.backends import ppocr
+from t2i_parity.generate.backends.crops import Corners, layout_part, reading_order, straightened
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges import ppocr
-from t2i_parity.generate.judges.crops import Corners, layout_part, reading_order, straightened
 from t2i_parity.generate.judges.tesseract import SURE, Tesseract, TesseractSettings, joined_lines, model_name, otsu
 
 MARGINS = (0.0, -0.05, 0.06)

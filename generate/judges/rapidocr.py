@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.generate.backends import ppocr
+from t2i_parity.generate.backends.crops import layout_part, reading_order
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges import ppocr
-from t2i_parity.generate.judges.crops import layout_part, reading_order
 from t2i_parity.generate.judges.tesseract import joined_lines
 
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError, require
+from t2i_parity.generate.backends import safety
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges import safety
 
 SIDE = 320
 AT_ONCE = 8

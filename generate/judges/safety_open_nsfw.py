@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import require
+from t2i_parity.generate.backends import safety
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges import safety
 
 AT_ONCE = 16
 """Images in one call of the network: more gain nothing on a CPU, and cost memory."""

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.backends import safety
+from t2i_parity.generate.backends.clip_features import Dtype, clip_features
+from t2i_parity.generate.backends.weights import read_weights
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges import safety
-from t2i_parity.generate.judges.clip_features import Dtype, clip_features
-from t2i_parity.generate.judges.weights import read_weights
 from t2i_parity.metrics.clip_score.core import content_name
 
 VERSION = "1"

@@ -18,9 +18,9 @@ from pydantic import Field
 
 from t2i_parity.dataset_builder.chat import ChatImage, ask
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.backends import safety
+from t2i_parity.generate.backends.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, LocalVlm
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges import safety
-from t2i_parity.generate.judges.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, LocalVlm
 
 VERSION = "1"
 """Of the policies and the question: raise it when a word of them changes."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from t2i_parity.dataset_builder.answers import AnswerError, shortened, whole
 from t2i_parity.dataset_builder.chat import Completion
-from t2i_parity.generate.judges.vlm import Prompt, VlmJudge, VlmSettings
+from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings
 
 VERDICTS: dict[str, list[float] | None] = {"yes": [1.0], "no": [0.0], "uncertain": None}
 """What may be answered, and the probability of being unsafe that it stands for."""

@@ -25,8 +25,8 @@ from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.schema import DIMENSIONS
+from t2i_parity.generate.backends.vlm import Count, Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges.vlm import Count, Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
 from t2i_parity.metrics.trigscore.core import SCALE, per_row, words_of
 
 BY_ROW = "row"

@@ -23,10 +23,10 @@ from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate import layout
+from t2i_parity.generate.backends.backgrounds import CANVAS
+from t2i_parity.generate.backends.vlm import Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges.tesseract import joined_lines
-from t2i_parity.generate.judges.vlm import Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
-from t2i_parity.generate.models.backgrounds import CANVAS
 
 UNREADABLE = "\ufffd"
 """What stands for a character that is there and cannot be made out: U+FFFD, which is in no wanted text."""

@@ -33,10 +33,10 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
+from t2i_parity.generate.backends.backgrounds import CANVAS
+from t2i_parity.generate.backends.received import MOST_BYTES, decoded
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.models.adapters import ADAPTERS, PROGRAMS, Manifest
-from t2i_parity.generate.models.backgrounds import CANVAS
-from t2i_parity.generate.models.received import MOST_BYTES, decoded
 
 PROTOCOL = 1
 LONGEST_LINE = 2**20

@@ -1,6 +1,6 @@
 """Any text-to-image pipeline of diffusers, by hub id or folder (``AutoPipelineForText2Image``).
 
-For classes that ``generate.models.pipelines`` declares, each distinct text is encoded once and kept, the encoders make room for the
+For classes that ``generate.backends.pipelines`` declares, each distinct text is encoded once and kept, the encoders make room for the
 denoiser when all of a run's texts fit into the cache, and latents are decoded off the denoiser's path. Steps, guidance, sizes and dtype
 decide the pixels and stand in ``record``; how the same computation is carried out changes them by rounding alone and stands in
 ``execution``.
@@ -24,9 +24,19 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
+from t2i_parity.generate.backends.pipelines import (
+    PIPELINES,
+    TextEncoder,
+    call_default,
+    cut,
+    decode,
+    default_side,
+    long_limit,
+    size_of,
+    takes,
+)
 from t2i_parity.generate.engine.local import Failure, out_of_memory
 from t2i_parity.generate.guardrails import Guardrail
-from t2i_parity.generate.models.pipelines import PIPELINES, TextEncoder, call_default, cut, decode, default_side, long_limit, size_of, takes
 
 Side = Annotated[int, Field(ge=16, le=8192)]
 Choice = Literal["auto", "yes", "no"]

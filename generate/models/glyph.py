@@ -26,7 +26,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.schema import CONFIGS, Column
 from t2i_parity.generate import fonts, layout
-from t2i_parity.generate.models.backgrounds import DEFAULT_BOX, Box, Colour, Panel, Surface, digest, paper, photo, photographs, sign
+from t2i_parity.generate.backends.backgrounds import DEFAULT_BOX, Box, Colour, Panel, Surface, digest, paper, photo, photographs, sign
 
 VERSION = "1.1"
 """1.1: ``background=sign`` is a tilted sign in a scene, where it was an upright board, and Korean breaks between words, where it broke

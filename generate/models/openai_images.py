@@ -13,9 +13,9 @@ from pydantic import Field
 
 from t2i_parity.dataset_builder.endpoints import Endpoint, RequestError
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.backends.image_service import ImagesApi, error_of
+from t2i_parity.generate.backends.received import from_base64
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.models.api import ImagesApi, error_of
-from t2i_parity.generate.models.received import from_base64
 
 REFUSALS = frozenset({"content_policy_violation", "moderation_blocked", "content_filter", "contentFilter", "content_filtered"})
 """Error codes by which services say that they would not."""

@@ -411,7 +411,7 @@ def test_a_model_in_this_process_is_asked_in_batches(tmp_path: Path, monkeypatch
     import torch
     from small_vlm import qwen2_5_vl
 
-    from t2i_parity.generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.backends.local_vlm import LocalVlm
 
     torch.set_num_threads(1)
     sizes: list[int] = []

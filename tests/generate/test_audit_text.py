@@ -18,8 +18,8 @@ from commands import command, error_of
 from statsmodels.stats.multitest import multipletests
 
 from t2i_parity.generate.audit.checks import checks_of
-from t2i_parity.generate.audit.command import named, options_of
 from t2i_parity.generate.audit.shifts import paired_shift
+from t2i_parity.generate.audit.stages import named, options_of
 from t2i_parity.generate.entries import ScoreSettings, csv_of
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.dialect_penalty import core as dialect_penalty

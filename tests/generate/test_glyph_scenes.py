@@ -13,7 +13,7 @@ from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import fonts
-from t2i_parity.generate.models import backgrounds
+from t2i_parity.generate.backends import backgrounds
 from t2i_parity.generate.models.glyph import Cluster, Glyph, GlyphSettings, _breakable, legible
 
 

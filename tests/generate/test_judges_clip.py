@@ -13,7 +13,7 @@ from small_clip import checkpoint, packed
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import judges
-from t2i_parity.generate.judges.clip_features import ClipFeatures, clip_features
+from t2i_parity.generate.backends.clip_features import ClipFeatures, clip_features
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.clip_score import core
 
@@ -135,7 +135,7 @@ def test_each_text_and_each_image_of_a_pass_is_encoded_once(options: dict[str, s
 
 
 def test_only_so_many_texts_are_kept(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("t2i_parity.generate.judges.clip_features.TEXTS_KEPT", 3)
+    monkeypatch.setattr("t2i_parity.generate.backends.clip_features.TEXTS_KEPT", 3)
     features = ClipFeatures("parity-judge", weights, "cpu")
     first, _ = features.texts([f"text {number}" for number in range(5)])
     assert list(features._texts) == ["text 2", "text 3", "text 4"]

@@ -19,10 +19,10 @@ from small_clip import checkpoint
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import judges
+from t2i_parity.generate.backends import safety
+from t2i_parity.generate.backends.weights import read_weights
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.judges import safety
 from t2i_parity.generate.judges.safety_heads import FIVE, head_of
-from t2i_parity.generate.judges.weights import read_weights
 from t2i_parity.metrics.clip_score import core
 
 WIDTH = 16

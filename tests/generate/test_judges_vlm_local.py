@@ -13,7 +13,7 @@ from PIL import Image
 
 from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, ask
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.judges.vlm import encoded
+from t2i_parity.generate.backends.vlm import encoded
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.trigscore import core as trigscore
 
@@ -35,7 +35,7 @@ def vlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def local(vlm: Path) -> Any:
-    from t2i_parity.generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.backends.local_vlm import LocalVlm
 
     return LocalVlm(str(vlm), **SMALL)
 
@@ -135,7 +135,7 @@ def test_conversations_and_texts_without_pictures(local: Any) -> None:
 
 
 def test_pixels_are_bounded(vlm: Path, local: Any) -> None:
-    from t2i_parity.generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.backends.local_vlm import LocalVlm
 
     asked = ask("what?", images=[encoded(Image.new("RGB", (400, 400), "teal"))], max_tokens=1)
     small = local.complete([asked])[0].usage.input_tokens
@@ -146,7 +146,8 @@ def test_pixels_are_bounded(vlm: Path, local: Any) -> None:
 def test_judges_of_one_pass_share_the_weights(vlm: Path) -> None:
     import gc
 
-    from t2i_parity.generate.judges import load, local_vlm
+    from t2i_parity.generate.backends import local_vlm
+    from t2i_parity.generate.judges import load
 
     options = {name: str(value) for name, value in SMALL.items()} | {"model": str(vlm)}
     first, second = load("text-quality", options), load("text-aesthetics", options)
@@ -158,7 +159,7 @@ def test_judges_of_one_pass_share_the_weights(vlm: Path) -> None:
 
 
 def test_what_does_not_load_is_told(vlm: Path, tmp_path: Path) -> None:
-    from t2i_parity.generate.judges.local_vlm import LocalVlm
+    from t2i_parity.generate.backends.local_vlm import LocalVlm
 
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"no config\.json"):

@@ -17,11 +17,11 @@ from loopback_api import BROKEN, RATE_LIMITED, Fault, LoopbackApi, serving
 from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.backends.image_service import public_url
+from t2i_parity.generate.backends.received import MOST_PIXELS, decoded, from_base64
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.models import load
-from t2i_parity.generate.models.api import public_url
 from t2i_parity.generate.models.gemini import ratio
-from t2i_parity.generate.models.received import MOST_PIXELS, decoded, from_base64
 from t2i_parity.generate.run import Run
 
 KEY = "a-secret-key-that-no-file-may-hold"

@@ -13,7 +13,8 @@ from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.generate.judges import crops, load, ppocr
+from t2i_parity.generate.backends import crops, ppocr
+from t2i_parity.generate.judges import load
 from t2i_parity.generate.judges.hybrid import Hybrid, HybridSettings, dark_on_white, ink_alone
 from t2i_parity.generate.judges.rapidocr import RapidOcr, RapidOcrSettings
 from t2i_parity.generate.models.glyph import Glyph, GlyphSettings

@@ -10,9 +10,9 @@ import typer
 
 from t2i_parity.dataset_builder.console import output
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.validation.geography.command import geography
-from t2i_parity.validation.submit_cli import submit
-from t2i_parity.validation.survey.command import survey
+from t2i_parity.validation.commands.geography import geography
+from t2i_parity.validation.commands.submit import submit
+from t2i_parity.validation.commands.survey import survey
 
 if TYPE_CHECKING:
     from t2i_parity.validation.published_checks import Report
@@ -126,8 +126,8 @@ def board(
 
 
 def _submission(source: str, prompts: list[str], json_file: Path | None) -> None:
+    from t2i_parity.validation.commands.submit import show_verdict
     from t2i_parity.validation.submissions import judge
-    from t2i_parity.validation.submit_cli import show_verdict
 
     verdict = judge(source, prompts)
     if json_file is not None:

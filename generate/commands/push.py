@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from t2i_parity.dataset_builder import push_cli
+from t2i_parity.dataset_builder.commands import push as push_cli
+from t2i_parity.dataset_builder.commands.push import say, show_plan, tell
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.push_cli import say, show_plan, tell
 
 METRICS = "metrics"
 _OWN: dict[str, tuple[str, ...]] = {

@@ -15,7 +15,7 @@ from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.generate.judges.crops import Corners
+from t2i_parity.generate.backends.crops import Corners
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"

@@ -58,7 +58,7 @@ def mitigate(
     from t2i_parity.dataset_builder.schema import PAIRED
     from t2i_parity.dataset_builder.settings import settings as typed
     from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
-    from t2i_parity.generate.cli import _arguments, _options
+    from t2i_parity.generate.commands import _arguments, _options
     from t2i_parity.generate.mitigate import data
     from t2i_parity.generate.mitigate import method as declared
     from t2i_parity.generate.mitigate.sweep import FILTER, TEST, Sweep, kept, perform, planned, record_of, summary

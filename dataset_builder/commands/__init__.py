@@ -9,8 +9,8 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from t2i_parity.dataset_builder.commands.construct import construct
 from t2i_parity.dataset_builder.console import output
-from t2i_parity.dataset_builder.construct_cli import construct
 from t2i_parity.dataset_builder.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

