@@ -20,11 +20,11 @@ from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, TAGGED, e
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.metrics._common import FloatArray, Resampling, estimate, ratio
 from t2i_parity.metrics.bias_entropy import core as bias_entropy
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.culture_alignment import core as culture_alignment
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
-from t2i_parity.metrics.text_rendering_precision.common import FloatArray, Resampling, estimate, ratio
 
 Records = list[dict[str, Any]]
 Encode = Callable[[list[str]], Sequence[Sequence[Any]]]

@@ -26,7 +26,7 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit import pairs_of, variety_of
 from t2i_parity.generate.run import Run
-from t2i_parity.metrics.text_rendering_precision.common import (
+from t2i_parity.metrics._common import (
     BoolArray,
     FloatArray,
     Resampling,
@@ -36,7 +36,7 @@ from t2i_parity.metrics.text_rendering_precision.common import (
     mcnemar_p,
     ratio,
 )
-from t2i_parity.metrics.text_rendering_precision.common import compare as differing_keys
+from t2i_parity.metrics._common import compare as differing_keys
 
 JoinOn = Literal["prompt", "pair"]
 N_PERMUTATIONS = 9_999

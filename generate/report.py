@@ -16,7 +16,7 @@ from t2i_parity.generate.audit import page, reference_of
 from t2i_parity.generate.report_analysis import analysis_sections
 from t2i_parity.generate.report_sections import ceiling_sections, metric_sections, unique
 from t2i_parity.generate.run import Run, fingerprint
-from t2i_parity.metrics.dialect_penalty.common import Signature
+from t2i_parity.metrics._common import Signature
 
 Scores = Sequence[Mapping[str, Any]]
 

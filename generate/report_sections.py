@@ -11,7 +11,7 @@ from t2i_parity.cards.report_audit import Cell, Row
 from t2i_parity.cards.report_data import Score
 from t2i_parity.cards.report_sections import Block, Dots, Levels, Section
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.metrics.dialect_penalty.common import Signature
+from t2i_parity.metrics._common import Signature
 
 Entry = Mapping[str, Any]
 Scored = Sequence[tuple[str, Sequence[Entry]]]

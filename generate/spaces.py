@@ -20,6 +20,7 @@ from rich.text import Text
 import t2i_parity.metrics as package
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.specs import specs
 
 _SKIPPED = ("__pycache__",)
 
@@ -56,8 +57,6 @@ def metrics() -> list[Space]:
 
 def table(spaces: Iterable[Space]) -> Table:
     """The metrics for people: name, what it says of itself, the columns of observations that score makes it from, and its version."""
-    from t2i_parity.generate.score import MEASURES
-
     made = Table(
         title="Metrics",
         title_justify="left",
@@ -70,8 +69,9 @@ def table(spaces: Iterable[Space]) -> Table:
     made.add_column("scored from", overflow="fold")
     made.add_column("v", no_wrap=True)
     for space in spaces:
-        sources = ["+".join(measure.columns) for measure in MEASURES if measure.metric == space.name]
-        made.add_row(space.name, Text(str(_front(space.files["README.md"])["description"])), ", ".join(sources) or "–", space.version)
+        spec = specs().get(space.name)
+        sources = "+".join(spec.columns) if spec is not None else ""
+        made.add_row(space.name, Text(str(_front(space.files["README.md"])["description"])), sources or "–", space.version)
     return made
 
 

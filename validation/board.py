@@ -11,7 +11,7 @@ from t2i_parity.cards.board import Axis, Board, Entry, Group, Table, Value, with
 from t2i_parity.dataset_builder.countries import countries
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
-from t2i_parity.metrics.text_rendering_precision.common import Signature
+from t2i_parity.metrics._common import Signature
 from t2i_parity.validation.results import ResultRecord, Results, ScoreEntry, standing
 
 AXIS_OF: Mapping[str, Axis] = {"language": "language", "variety": "dialect", "country": "country"}

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.storage import Folder
-from t2i_parity.metrics.text_rendering_precision.common import Signature
+from t2i_parity.metrics._common import Signature
 
 SCHEMA_VERSION = 1
 FOLDER = "results"

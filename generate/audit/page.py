@@ -11,7 +11,7 @@ from t2i_parity.cards.report_audit import AuditSection, AuditTable, Cell, HeatMa
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit.pairs import reference_of
-from t2i_parity.metrics.dialect_penalty.common import Signature
+from t2i_parity.metrics._common import Signature
 
 Entry = Mapping[str, Any]
 Keyed = Mapping[str, Entry]

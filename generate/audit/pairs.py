@@ -10,6 +10,7 @@ from t2i_parity.dataset_builder.controls import typos
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.metrics.scores import Group
 
 
 def variety_of(row: Mapping[str, Any]) -> str:
@@ -76,14 +77,14 @@ class Pair:
     typos: Mapping[int, int]
 
     @property
-    def group(self) -> str:
+    def group(self) -> Group:
         """The pair's group in scores."""
-        return f"variety:{self.variety}"
+        return Group(variety=self.variety)
 
     @property
-    def cell(self) -> str:
+    def cell(self) -> Group:
         """The pair's cell in a table of varieties by categories."""
-        return f"variety:{self.variety},category:{self.category}"
+        return Group(variety=self.variety, category=str(self.category))
 
 
 def by_subset(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Pair]]:
