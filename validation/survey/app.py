@@ -14,6 +14,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.survey import Page, keeper_page, participant_page
 from t2i_parity.dataset_builder.countries import local_name
 from t2i_parity.dataset_builder.errors import InputError, require
@@ -42,8 +43,8 @@ HEADERS = {
 }
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[Scope]]
+Send = Callable[[Scope], Awaitable[None]]
 
 
 class _Body(BaseModel):
@@ -97,7 +98,7 @@ class Guard:
             return
         read = 0
 
-        async def limited() -> MutableMapping[str, Any]:
+        async def limited() -> Scope:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
@@ -105,7 +106,7 @@ class Guard:
                 return {"type": "http.disconnect"}
             return message
 
-        async def headed(message: MutableMapping[str, Any]) -> None:
+        async def headed(message: Scope) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in HEADERS.items())]
             await send(message)
@@ -133,15 +134,15 @@ def application(survey: Survey) -> Any:
     def index(request: Request) -> Response:
         return send(pages[spoken(request.headers.get("accept-language", ""))])
 
-    def start(body: Start) -> dict[str, Any]:
+    def start(body: Start) -> JsonObject:
         code, session = survey.begin(body.country)
         return {"code": code, "state": survey.state(session)}
 
-    def resume(body: Resume) -> dict[str, Any]:
+    def resume(body: Resume) -> JsonObject:
         session = survey.find(body.code)
         return {"code": normal_code(body.code), "state": survey.state(session)}
 
-    def answer(body: Answer) -> dict[str, Any]:
+    def answer(body: Answer) -> JsonObject:
         session = survey.find(body.code)
         survey.answer(session, body.order, body.rating, body.language)
         return {"state": survey.state(session)}
@@ -167,7 +168,7 @@ def application(survey: Survey) -> Any:
     return app
 
 
-def _data(survey: Survey) -> dict[str, Any]:
+def _data(survey: Survey) -> JsonObject:
     """What the page holds from the beginning. Nothing in it tells of models, conditions, or which questions are tricks."""
     countries = survey.settings.countries
     questions = max(len(survey.settings.design.plan(survey.pictures, country, "")) for country in countries)

@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.cards.survey import RatingsCard, ratings_card
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.languages import language
@@ -160,7 +161,7 @@ def restore(repo: str, folder: Path) -> None:
 # The Space
 
 
-def settings_record(settings: Settings, ratings_hub: str) -> Mapping[str, Any]:
+def settings_record(settings: Settings, ratings_hub: str) -> Json:
     """The settings as ``survey.json`` of a Space keeps them."""
     return {
         "countries": list(settings.countries),
