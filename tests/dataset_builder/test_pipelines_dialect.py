@@ -15,7 +15,8 @@ from loopback_llm import PATH, Asked, Llm, _lines
 
 from t2i_parity.dataset_builder.pipelines.dialect import Dialect, audit, own_examples
 from t2i_parity.dataset_builder.pipelines.steps import Text
-from t2i_parity.dataset_builder.repository import decode_classes, read_folder
+from t2i_parity.dataset_builder.repository import read_folder
+from t2i_parity.dataset_builder.storage import decode_classes
 
 BENIGN = [line for line in _lines("dialect") if line["label"] == "benign"][:6]
 TOXIC = [line for line in _lines("dialect") if line["label"] == "toxic"][:3]
