@@ -13,11 +13,10 @@ from PIL import Image, ImageOps, features
 from rapidfuzz.distance import Levenshtein
 from uniseg.graphemecluster import grapheme_clusters
 
-from t2i_parity.cards.environment import environment, number, p_value
+from t2i_parity.cards.environment import environment, number, p_value, percent, points
 from t2i_parity.cards.environment import visible as visible
-from t2i_parity.cards.report_audit import console_tables_of, drawn, signatures_of
+from t2i_parity.cards.report_audit import console_tables_of, signatures_of
 from t2i_parity.cards.report_data import Rendering, Report, Sample, Score, Side
-from t2i_parity.cards.report_sections import drawn as drawn_sections
 from t2i_parity.cards.report_sections import runs_of
 from t2i_parity.cards.report_sections import signatures_of as section_signatures
 
@@ -38,6 +37,7 @@ def render(report: Report) -> str:
     """The report as one HTML page that asks for nothing outside itself and is complete without JavaScript; same input, same text."""
     # Matplotlib takes long to import, and whoever only fills a Report does not draw.
     from t2i_parity.cards.plots import audit_marks, forest_limit, forest_plot, precision_plot, styles
+    from t2i_parity.cards.plots_sections import drawn, drawn_audits
 
     look = styles(report.renderings, runs_of(report.sections))
     signatures = _signatures(report)
@@ -109,8 +109,8 @@ def render(report: Report) -> str:
             readers=readers,
             headline_signatures=_cited([*_summed("precision", stands, "{}"), *_summed("spread", gaps, "spread of {}")], signatures),
             audits=audits,
-            audit_sections=drawn(report.audit_sections),
-            sections=drawn_sections(report.sections, look, signatures, f"{report.level:.0%}"),
+            audit_sections=drawn_audits(report.audit_sections),
+            sections=drawn(report.sections, look, signatures, f"{report.level:.0%}"),
             signatures=signatures,
             users=_users(report),
             rendering_warnings=_differences(_rendering_fields(report.renderings)),
@@ -137,27 +137,6 @@ def is_incomplete(rendering: Rendering) -> bool:
     """Whether any image of the run lacks a score."""
     scores = [*rendering.overall.values(), *(score for language in rendering.languages for score in language.scores.values())]
     return any(score.n_missing for score in scores)
-
-
-def points(value: float | None) -> str:
-    """A shift in percentage points, always with its sign.
-
-    >>> points(-1.25), points(3.0), points(-0.01), points(None)
-    ('−1.2', '+3.0', '0.0', '–')
-    """
-    if value is None:
-        return "–"
-    text = f"{value:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
-
-
-def percent(value: float | None) -> str:
-    """A rate.
-
-    >>> percent(0.125), percent(None)
-    ('12.5%', '–')
-    """
-    return "–" if value is None else f"{100 * value:.1f}%"
 
 
 def _plural(count: int, one: str, many: str = "") -> str:

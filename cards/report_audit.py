@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
-from t2i_parity.cards.environment import visible
+from t2i_parity.cards.environment import points, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -89,33 +87,6 @@ def signatures_of(sections: Sequence[AuditSection]) -> list[tuple[str, str]]:
     return [(signature, table.title) for section in sections for table in section.tables for signature in table.signatures]
 
 
-def drawn(sections: Sequence[AuditSection]) -> list[dict[str, Any]]:
-    """The sections as the template takes them: with their heat maps drawn, and rows of one head grouped."""
-    from t2i_parity.cards.plots import heat_map
-
-    answer = []
-    for section in merged(sections):
-        tables = []
-        for place, table in enumerate(section.tables):
-            groups: list[list[Row]] = []
-            for row in table.rows:
-                if groups and (groups[-1][0].head, groups[-1][0].code) == (row.head, row.code):
-                    groups[-1].append(row)
-                else:
-                    groups.append([row])
-            plot = None
-            if table.heat is not None:
-                described = (
-                    f"{len(table.heat.rows)} rows by {len(table.heat.columns)} columns of shifts in percentage points. "
-                    "The table below the plot holds the same numbers."
-                )
-                made = heat_map(f"{section.key}{place}", table.heat, table.heat.title, described)
-                plot = (Markup(made.wide), Markup(made.narrow))
-            tables.append({"table": table, "groups": groups, "plot": plot})
-        answer.append({"section": section, "tables": tables})
-    return answer
-
-
 def console_tables_of(sections: Sequence[AuditSection]) -> list[Table]:
     """The sections' tables for a terminal."""
     from rich import box
@@ -148,8 +119,6 @@ def console_tables_of(sections: Sequence[AuditSection]) -> list[Table]:
 def _fill_matrix(table: Table, heat: HeatMap) -> None:
     """A heat map for a terminal: shifts in percentage points, with an asterisk where a test shows a difference."""
     from rich.text import Text
-
-    from t2i_parity.cards.report import points
 
     table.add_column("Δ pp; * Holm p < 0.05")
     for column in heat.columns:

@@ -7,18 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t2i_parity.cards.report_audit import AuditSection
+from t2i_parity.cards.report_sections import Score as Score
 from t2i_parity.cards.report_sections import Section
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A value with what every printed score has. ``value`` and the interval are None when there is nothing to score."""
-
-    value: float | None
-    n: int
-    n_missing: int
-    ci_low: float | None
-    ci_high: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from t2i_parity.cards.environment import number, p_value
-from t2i_parity.cards.report import SIGNIFICANT, percent, points
+from t2i_parity.cards.environment import number, p_value, percent, points
+from t2i_parity.cards.report import SIGNIFICANT
 from t2i_parity.cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
