@@ -31,6 +31,7 @@ from t2i_parity.cards.plots import (
 )
 from t2i_parity.cards.report_audit import AuditSection, Row, merged
 from t2i_parity.cards.report_sections import Block, Dots, Levels, Section, Shares
+from t2i_parity.metrics._common import Signature
 
 
 def series_look(number: int) -> Style:
@@ -73,7 +74,8 @@ def _margin(shape: _Shape, named: Sequence[tuple[str, str]]) -> tuple[float, lis
 
 def dots_plot(salt: str, dots: Dots, look: Mapping[str, Style], title: str, description: str) -> Plot:
     """Rows down, the value across; one dot with its interval a series. The axis always holds 0, and goes to 1 where values come near."""
-    ends = [end for score in dots.scores.values() for end in (score.value, score.ci_low, score.ci_high) if end is not None]
+    ends = [dot.value for dot in dots.dots.values() if dot.value is not None]
+    ends += [end for dot in dots.dots.values() if dot.interval for end in (dot.interval.low, dot.interval.high)]
     ends += [] if dots.reference is None else [dots.reference]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     if low < 0:
@@ -108,20 +110,20 @@ def dots_plot(salt: str, dots: Dots, look: Mapping[str, Style], title: str, desc
                 axes.axhline(position - 0.5, color=GRID, linewidth=0.8, zorder=0)
             _label(axes, shape, (across, band), position, name, code)
             for number, series in enumerate(dots.series):
-                score = dots.scores.get((position, series))
-                if score is None:
+                dot = dots.dots.get((position, series))
+                if dot is None:
                     continue
                 y = position + (number - (len(dots.series) - 1) / 2) * shape.row / band
-                if score.value is None:
+                if dot.value is None:
                     at = low + 0.008 * (high - low)
                     axes.text(at, y, "no score", fontsize=shape.text * 0.72, color=MUTED, va="center", clip_on=False)
                     continue
-                interval = None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high)
+                interval = None if dot.interval is None else (dot.interval.low, dot.interval.high)
                 style, point = look[series], f"p{position}-{number}"
-                _point(axes, point, score.value, interval, y, style.color, style.marker, hollow=style.hollow)
+                _point(axes, point, dot.value, interval, y, style.color, style.marker, hollow=style.hollow)
                 between = "" if interval is None else f" [{_told(interval[0])}, {_told(interval[1])}]"
                 of = latin(series, f"series {number + 1}")
-                hovers[point] = f"{named[position][0]}, {of}: {_told(score.value)}{between}, n = {score.n}"
+                hovers[point] = f"{named[position][0]}, {of}: {_told(dot.value)}{between}, n = {dot.n}"
         return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
 
     return _both(draw)
@@ -239,7 +241,7 @@ def drawn_audits(sections: Sequence[AuditSection]) -> list[dict[str, Any]]:
     return answer
 
 
-def drawn(sections: Sequence[Section], look: Mapping[str, Style], signatures: Sequence[str], level: str) -> list[dict[str, Any]]:
+def drawn(sections: Sequence[Section], look: Mapping[str, Style], signatures: Sequence[Signature], level: str) -> list[dict[str, Any]]:
     """The sections as the template takes them: with figures drawn and signatures by their number on the page."""
     answer = []
     for section in sections:

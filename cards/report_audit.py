@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from t2i_parity.cards.environment import points, visible
+from t2i_parity.metrics._common import Signature
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,7 +52,7 @@ class AuditTable:
     title: str
     heads: Sequence[str]
     rows: Sequence[Row]
-    signatures: Sequence[str]
+    signatures: Sequence[Signature]
     note: str = ""
     words: frozenset[int] = frozenset()
     heat: HeatMap | None = None
@@ -82,7 +83,7 @@ def merged(sections: Sequence[AuditSection]) -> list[AuditSection]:
     return list(found.values())
 
 
-def signatures_of(sections: Sequence[AuditSection]) -> list[tuple[str, str]]:
+def signatures_of(sections: Sequence[AuditSection]) -> list[tuple[Signature, str]]:
     """(signature, what stands under it) of every table."""
     return [(signature, table.title) for section in sections for table in section.tables for signature in table.signatures]
 
@@ -96,7 +97,7 @@ def console_tables_of(sections: Sequence[AuditSection]) -> list[Table]:
     made = []
     for section in merged(sections):
         for table in section.tables:
-            caption = "\n".join([*([table.note] if table.note else []), *table.signatures])
+            caption = "\n".join([*([table.note] if table.note else []), *map(str, table.signatures)])
             # Text, not str, for what people wrote: rich would read square brackets as markup.
             one = Table(title=Text(visible(table.title), "bold"), caption=Text(visible(caption)), box=box.SIMPLE_HEAD)
             one.padding, one.show_edge, one.pad_edge = (0, 1, 0, 0), False, False

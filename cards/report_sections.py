@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from t2i_parity.cards.report_audit import Row
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Interval
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """A value with what every printed score has. ``value`` and the interval are None when there is nothing to score."""
+class Dot:
+    """A number as a plot shows it; ``value`` is None when there is nothing to score."""
 
     value: float | None
     n: int
-    n_missing: int
-    ci_low: float | None
-    ci_high: float | None
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dots:
     """A dot with its interval for each row and series. ``rows`` are (name, code), the code empty where the name is all there is.
 
-    ``scores`` has a row's score by its place and the series' name; ``None`` as its value is drawn as "no score", no entry as nothing.
+    ``dots`` has a row's dot by its place and the series' name; ``None`` as its value is drawn as "no score", no entry as nothing.
     ``reference`` is a value that a line is drawn at, ``ends`` are the axis's where the values do not give them; ``level`` is the
     intervals' own, where it need not be the page's.
     """
@@ -31,7 +31,7 @@ class Dots:
     axis: str
     rows: Sequence[tuple[str, str]]
     series: Sequence[str]
-    scores: Mapping[tuple[int, str], Score]
+    dots: Mapping[tuple[int, str], Dot]
     reference: float | None = None
     ends: tuple[float, float] | None = None
     level: str = ""
@@ -71,7 +71,7 @@ class Block:
     title: str
     heads: Sequence[str]
     rows: Sequence[Row]
-    signatures: Sequence[tuple[str, str]] = ()
+    signatures: Sequence[tuple[Signature, str]] = ()
     note: str = ""
     words: frozenset[int] = frozenset()
     runs: Sequence[str] = ()
@@ -90,7 +90,7 @@ class Section:
     blocks: Sequence[Block] = field(default=())
 
 
-def signatures_of(sections: Sequence[Section]) -> list[tuple[str, str]]:
+def signatures_of(sections: Sequence[Section]) -> list[tuple[Signature, str]]:
     """(signature, what stands under it) of every table."""
     return [(signature, block.title) for section in sections for block in section.blocks for signature, _ in block.signatures]
 

@@ -23,12 +23,14 @@ def variety_of(row: Mapping[str, Any]) -> str:
 
 
 def reference_of(code: str) -> str | None:
-    """The variety or language that one is compared with; None for a reference itself.
+    """The variety or language that one is compared with; None for a reference itself, and for a code that is none of ours.
 
     >>> reference_of("AAVE"), reference_of("arz"), reference_of("SAE")
     ('SAE', 'ar', None)
     """
-    return VARIETIES[code].reference if code in VARIETIES else LANGUAGES[code].standard
+    if code in VARIETIES:
+        return VARIETIES[code].reference
+    return LANGUAGES[code].standard if code in LANGUAGES else None
 
 
 def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:

@@ -11,14 +11,14 @@ CEILING = MetricSpec(
     "reader_ceiling",
     "The reader’s ceiling",
     "What the same reader makes of faultless pictures in the same language.",
-    tuple(ScoreSpec("reader_ceiling", key, TEXT[key].title, direction="none") for key in KEYS),
+    tuple(ScoreSpec("reader_ceiling", key, f"Ceiling: {TEXT[key].title.lower()}", direction="none") for key in KEYS),
     place="ceilings",
 )
 SHARE = MetricSpec(
     "share_of_ceiling",
     "Share of the ceiling",
     "The score over the ceiling: 1 is all that the reader can read.",
-    tuple(ScoreSpec("share_of_ceiling", key, TEXT[key].title) for key in KEYS),
+    tuple(ScoreSpec("share_of_ceiling", key, f"Share of ceiling: {TEXT[key].title.lower()}") for key in KEYS),
     place="ceilings",
 )
 CALIBRATION = MetricSpec(
