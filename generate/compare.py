@@ -32,6 +32,7 @@ from t2i_parity.metrics._common import (
     FloatArray,
     Resampling,
     Signature,
+    WholeSums,
     correct_over_groups,
     estimate,
     mcnemar_p,
@@ -360,15 +361,16 @@ def sign_flip_p(differences: FloatArray, n_permutations: int = N_PERMUTATIONS, s
     observed = abs(differences.sum())
     # Sums of the same numbers in another order differ in their last digits.
     least = observed - 1e-9 * max(1.0, np.abs(differences).sum())
+    summed = WholeSums(differences[:, None], n)
     if 2**n <= n_permutations:
         signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        return float(np.mean(np.abs(signs @ differences) >= least))
+        return float(np.mean(np.abs(summed(signs)) >= least))
     rng = np.random.default_rng(seed)
     as_large, left = 0, n_permutations
     while left:
         rows = min(left, max(1, _BLOCK // n))
         signs = 2.0 * rng.integers(0, 2, (rows, n), dtype=np.int8) - 1.0
-        as_large += int((np.abs(signs @ differences) >= least).sum())
+        as_large += int((np.abs(summed(signs)) >= least).sum())
         left -= rows
     return (1 + as_large) / (1 + n_permutations)
 

@@ -6,6 +6,7 @@ along typo shifts as much as two independent typo shifts along each other; ``dif
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import SEMANTIC_PRESERVATION, SHIFT_DIRECTION
-from t2i_parity.metrics._common import FloatArray, Resampling, Signature, estimate, ratio
+from t2i_parity.metrics._common import FloatArray, Resampling, Signature, WholeSums, estimate, ratio
 from t2i_parity.metrics.scores import Group, Interval, Score
 
 VERSION = "1.0"
@@ -92,7 +93,7 @@ def mean_cosine(vectors: FloatArray, weights: FloatArray) -> FloatArray:
     [0.333]
     """
     same = (weights**2).sum(axis=1)
-    together = ((weights @ vectors) ** 2).sum(axis=1) - same
+    together = (WholeSums(vectors, int(weights.sum(axis=1).max(initial=0)))(weights) ** 2).sum(axis=1) - same
     pairs = weights.sum(axis=1) ** 2 - same
     return np.asarray(ratio(together, pairs))
 
@@ -139,8 +140,8 @@ def _direction(pairs: Sequence[Pair], vectors: Sequence[Vector], settings: Score
         noisy = [_shift(vectors[pair.reference], vectors[place]) for place in pair.typos.values()]
         across = [_cosine(dialect, each) for each in noisy]
         among = [_cosine(one, other) for one, other in combinations(noisy, 2)]
-        lengths = [None if each is None else float(np.linalg.norm(each)) for each in noisy]
-        own = [None if dialect is None else float(np.linalg.norm(dialect))]
+        lengths = [None if each is None else math.sqrt(_product(each, each)) for each in noisy]
+        own = [None if dialect is None else math.sqrt(_product(dialect, dialect))]
         there = [[value for value in cells if value is not None] for cells in (across, among, own, lengths)]
         # Without both cosines a pair would weigh on one side of the difference only.
         rows.append([total for cells in there for total in (sum(cells), float(len(cells)))] if there[0] and there[1] else None)
@@ -173,8 +174,13 @@ def _by_variety(pairs: Sequence[Pair]) -> Iterator[tuple[str, list[Pair]]]:
         yield code, [pair for pair in pairs if pair.variety == code]
 
 
+def _product(one: FloatArray, other: FloatArray) -> float:
+    """The inner product, the same to the last digit on every processor, as a BLAS' is not."""
+    return float((one * other).sum())
+
+
 def _dot(one: Vector, other: Vector) -> float | None:
-    return None if one is None or other is None else float(np.clip(one @ other, -1, 1))
+    return None if one is None or other is None else float(np.clip(_product(one, other), -1, 1))
 
 
 def _shift(reference: Vector, other: Vector) -> Vector:
@@ -184,9 +190,9 @@ def _shift(reference: Vector, other: Vector) -> Vector:
 def _cosine(one: Vector, other: Vector) -> float | None:
     if one is None or other is None:
         return None
-    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    length = math.sqrt(_product(one, one)) * math.sqrt(_product(other, other))
     # Shifts of embeddings in 32 bits: below this, a shift is rounding and has no direction.
-    return float(np.clip(one @ other / length, -1, 1)) if length > 1e-10 else None
+    return float(np.clip(_product(one, other) / length, -1, 1)) if length > 1e-10 else None
 
 
 def _interval(drawn: FloatArray, settings: ScoreSettings) -> Interval | None:
