@@ -10,7 +10,7 @@ import inspect
 import math
 import os
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -184,7 +184,7 @@ class Column:
     kind: Literal["str", "bool", "float", "image", "list[str]", "list[float]"]
     missing: bool = False
     optional: bool = False
-    allowed: tuple[str, ...] = ()
+    allowed: Collection[str] = ()
     within: tuple[float, float] | None = None
     flags: bool = False
 

@@ -22,7 +22,7 @@ from t2i_parity.dataset_builder.languages import language
 from t2i_parity.validation.survey.service import DeclinedError, Survey
 from t2i_parity.validation.survey.storage import normal_code
 from t2i_parity.validation.survey.study import minutes
-from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES, direction, inside, spoken, texts
+from t2i_parity.validation.survey.texts import direction, inside, interface_languages, spoken, texts
 
 MAX_BODY = 4096
 """Bytes of the largest request that is read."""
@@ -125,7 +125,9 @@ def application(survey: Survey) -> Any:
         )
     app = gradio.Server(title="Survey", docs_url=None, redoc_url=None, openapi_url=None)
     data = _data(survey)
-    pages = {code: participant_page({**data, "language": code}, title=texts(code)["title"], language=code) for code in INTERFACE_LANGUAGES}
+    pages = {
+        code: participant_page({**data, "language": code}, title=texts(code)["title"], language=code) for code in interface_languages()
+    }
     keeper = keeper_page({"names": {country: local_name(country, "en") for country in survey.settings.countries}})
 
     def send(page: Page) -> Response:
@@ -173,11 +175,11 @@ def _data(survey: Survey) -> JsonObject:
     countries = survey.settings.countries
     questions = max(len(survey.settings.design.plan(survey.pictures, country, "")) for country in countries)
     return {
-        "languages": [{"code": each, "name": language(each).native_name, "direction": direction(each)} for each in INTERFACE_LANGUAGES],
-        "texts": {each: dict(texts(each)) for each in INTERFACE_LANGUAGES},
+        "languages": [{"code": each, "name": language(each).native_name, "direction": direction(each)} for each in interface_languages()],
+        "texts": {each: dict(texts(each)) for each in interface_languages()},
         "countries": list(countries),
-        "names": {each: {country: local_name(country, each) for country in countries} for each in INTERFACE_LANGUAGES},
-        "inside": {each: {country: inside(country, each) for country in countries} for each in INTERFACE_LANGUAGES},
+        "names": {each: {country: local_name(country, each) for country in countries} for each in interface_languages()},
+        "inside": {each: {country: inside(country, each) for country in countries} for each in interface_languages()},
         "questions": questions,
         "minutes": minutes(questions),
     }

@@ -16,7 +16,7 @@ from t2i_parity.validation.survey.pictures import Picture
 from t2i_parity.validation.survey.ratings import SCALE, SCHEMA, excluded
 from t2i_parity.validation.survey.storage import Answers, Secret, Session, data_uri, new_code, normal_code, today
 from t2i_parity.validation.survey.study import QUOTA, SKIPPED, Design, Item
-from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES
+from t2i_parity.validation.survey.texts import interface_languages
 
 OPEN_AT_MOST = 20
 """Unfinished participations a place of a country's quota: what more than that is, no study needs, and a flood would be."""
@@ -104,7 +104,7 @@ class Survey:
         Raises DeclinedError for a question that is not the next, a rating off the scale, or a language that the survey does not have, and
         OSError when it could not be kept.
         """
-        if language not in INTERFACE_LANGUAGES or (rating is not None and not SCALE[0] <= rating <= SCALE[1]):
+        if language not in interface_languages() or (rating is not None and not SCALE[0] <= rating <= SCALE[1]):
             raise DeclinedError("error_other")
         with session.lock:
             if order < session.done:

@@ -23,7 +23,7 @@ from t2i_parity.validation.survey.ratings import HIGH, LOW
 from t2i_parity.validation.survey.service import Settings, Survey
 from t2i_parity.validation.survey.storage import Answers, Secret
 from t2i_parity.validation.survey.study import Design
-from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES
+from t2i_parity.validation.survey.texts import interface_languages
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitScheduler
@@ -97,7 +97,7 @@ def _card(survey: Survey) -> str:
         RatingsCard(
             countries=settings.countries,
             models=sorted({picture.model for picture in survey.pictures.values()}),
-            languages=[language(code).name for code in INTERFACE_LANGUAGES],
+            languages=[language(code).name for code in interface_languages()],
             per_participant=settings.design.per_participant,
             quota=settings.quota,
             seed=settings.design.seed,
