@@ -16,6 +16,7 @@ from t2i_parity.generate.audit import page, reference_of
 from t2i_parity.generate.report_analysis import analysis_sections
 from t2i_parity.generate.report_sections import ceiling_sections, metric_sections, unique
 from t2i_parity.generate.run import Run, fingerprint
+from t2i_parity.generate.sections import SECTIONS
 from t2i_parity.metrics.dialect_penalty.common import Signature
 
 Scores = Sequence[Mapping[str, Any]]
@@ -56,7 +57,10 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
         notes=NOTES,
         level=level,
         audit_sections=sorted(sections, key=lambda section: page.ORDER.index(section.key)),
-        sections=[*ceiling_sections(scored), *metric_sections(scored), *analysis_sections(pictured)],
+        sections=[
+            *(*ceiling_sections(scored), *metric_sections(scored), *analysis_sections(pictured)),
+            *(section for made in SECTIONS.all() for section in made(pictured)),
+        ],
         records=[(run.name, json.dumps(run.record, indent=2, ensure_ascii=False)) for run in runs],
     )
 

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,10 +93,7 @@ class Tesseract:
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Raise InputError when a language model is missing, naming the package that brings it."""
-        wanted = {model_name(LANGUAGES[row["language"]]) for row in rows}
-        missing = sorted(name for name in wanted if not (self.data / f"{name}.traineddata").is_file())
-        if missing:
-            raise InputError(f"Tesseract has no language model for {', '.join(missing)} in {self.data}. {install_command(missing)}")
+        check_models({row["language"] for row in rows}, self.data)
 
     def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
@@ -200,6 +197,15 @@ def joined_lines(text: str, language: Language) -> str:
         goes_on = not joined or not language.spaced or (joined[-1] == "-" and joined[-2:-1].isalpha())
         joined += line if goes_on else f" {line}"
     return joined
+
+
+def check_models(codes: Collection[str] = tuple(LANGUAGES), data: Path | None = None) -> None:
+    """Raise InputError when the model of one of these languages is not in Tesseract's folder, naming the package that brings it."""
+    data = data or _data_folder()
+    wanted = {model_name(LANGUAGES[code]) for code in codes}
+    missing = sorted(name for name in wanted if not (data / f"{name}.traineddata").is_file())
+    if missing:
+        raise InputError(f"Tesseract has no language model for {', '.join(missing)} in {data}. {install_command(missing)}")
 
 
 def _data_folder() -> Path:
