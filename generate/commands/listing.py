@@ -50,22 +50,19 @@ _command(SOURCES, "List the sources of prompts, which build --source and --editi
 
 def table(registry: Registry[Any]) -> Table:
     """One entry a row."""
-    legend = f"here: what is missing on this machine. t2i-parity {registry.kind}s NAME tells the fix, and every setting."
+    legend = f"missing: what is not on this machine. t2i-parity {registry.kind}s NAME tells the fix, and every setting."
     made = Table(title=f"{registry.kind}s".capitalize(), title_justify="left", caption=legend, caption_justify="left", box=box.SIMPLE_HEAD)
     entries = registry.entries()
     made.add_column("name", no_wrap=True, min_width=max(len(entry.name) for entry in entries))
-    made.add_column("what it is", overflow="fold", ratio=3)
-    made.add_column("needs", overflow="fold", ratio=2)
-    made.add_column("here", overflow="fold", ratio=2)
+    made.add_column("what it is", overflow="fold", ratio=1)
+    made.add_column("needs", overflow="fold", ratio=1)
     for entry in entries:
         lacking = [need.what for need in entry.needs if need.lacking()]
-        here = Text(f"without {', '.join(lacking)}", "yellow") if lacking else Text("ready", "green")
-        if clash := registry.clash(entry.name):
-            here = Text(clash, "red")
+        lines = [Text(", ".join(need.what for need in entry.needs if need.what not in lacking))]
+        lines += [Text(f"missing: {', '.join(lacking)}", "yellow")] if lacking else []
+        lines += [Text(clash, "red")] if (clash := registry.clash(entry.name)) else []
         by = "" if entry.origin == OURS else f"\nby {entry.origin}"
-        made.add_row(
-            Text(entry.name, "bold"), Text.assemble(entry.about, (by, "dim")), ", ".join(need.what for need in entry.needs) or "–", here
-        )
+        made.add_row(Text(entry.name, "bold"), Text.assemble(entry.about, (by, "dim")), Text("\n").join(filter(None, lines)) or "–")
     return made
 
 
