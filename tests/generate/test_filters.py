@@ -84,7 +84,7 @@ def test_what_is_no_verdict_is_a_failure(answer: Any, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("no_colon", "names no function"),
+        ("no_colon", "names no object"),
         ("no_such_module:f", "could not be imported"),
         ("math:no_such", "could not be imported"),
         ("math:pi", "is a float and cannot be called"),
