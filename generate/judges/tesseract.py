@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from t2i_parity.dataset_builder.errors import InputError, require
-from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, Language
 from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
 
@@ -206,6 +206,15 @@ def joined_lines(text: str, language: Language) -> str:
         goes_on = not joined or not language.spaced or (joined[-1] == "-" and joined[-2:-1].isalpha())
         joined += line if goes_on else f" {line}"
     return joined
+
+
+def check_models(codes: Collection[str] = LINGT2I_LANGUAGES, data: Path | None = None) -> None:
+    """Raise InputError when the model of one of these languages is not in Tesseract's folder, naming the package that brings it."""
+    data = data or _data_folder()
+    wanted = {name for code in codes if (name := model_name(LANGUAGES[code])) is not None}
+    missing = sorted(name for name in wanted if not (data / f"{name}.traineddata").is_file())
+    if missing:
+        raise InputError(f"Tesseract has no language model for {', '.join(missing)} in {data}. {install_command(missing)}")
 
 
 def _data_folder() -> Path:

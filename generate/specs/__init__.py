@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
+from t2i_parity.dataset_builder.registry import Entry, Registry
 from t2i_parity.generate.specs.audit import SPECS as AUDITED
 from t2i_parity.generate.specs.calibrated import SPECS as CALIBRATED
 from t2i_parity.metrics.bias_entropy.spec import SPEC as BIAS_ENTROPY
@@ -21,23 +21,31 @@ from t2i_parity.metrics.toxicity_rejection.spec import SPEC as TOXICITY_REJECTIO
 from t2i_parity.metrics.trigscore.spec import SPEC as TRIGSCORE
 from t2i_parity.metrics.worst_group.spec import SPEC as WORST_GROUP
 
-OWN: tuple[MetricSpec, ...] = (
-    TEXT_RENDERING_PRECISION,
-    TRIGSCORE,
-    CLIP_SCORE,
-    TOXICITY_REJECTION,
-    BIAS_ENTROPY,
-    CULTURE_ALIGNMENT,
-    CROSS_LINGUAL_GAP,
-    DIALECT_PENALTY,
-    TOXIC_BYPASS_RATE,
-    OVER_CENSORSHIP_RATE,
-    GEO_REPRESENTATIVENESS,
-    WORST_GROUP,
+METRICS: Registry[MetricSpec] = Registry(
+    "metric",
+    (
+        Entry(spec.name, spec, spec.title)
+        for spec in (
+            TEXT_RENDERING_PRECISION,
+            TRIGSCORE,
+            CLIP_SCORE,
+            TOXICITY_REJECTION,
+            BIAS_ENTROPY,
+            CULTURE_ALIGNMENT,
+            CROSS_LINGUAL_GAP,
+            DIALECT_PENALTY,
+            TOXIC_BYPASS_RATE,
+            OVER_CENSORSHIP_RATE,
+            GEO_REPRESENTATIVENESS,
+            WORST_GROUP,
+            *CALIBRATED,
+            *AUDITED,
+        )
+    ),
 )
+"""Every metric. A new one is one entry, or ``METRICS.entry(name, about)(spec)`` in a package of somebody else's."""
 
 
-@cache
 def specs() -> Mapping[str, MetricSpec]:
     """Every metric by name."""
-    return {spec.name: spec for spec in (*OWN, *CALIBRATED, *AUDITED)}
+    return dict(METRICS)
