@@ -71,6 +71,8 @@ def _utc(moment: datetime) -> datetime:
 
 
 def _signature(text: Any) -> Signature:
+    if isinstance(text, Signature):
+        return text
     if not isinstance(text, str) or len(text) > 600:
         raise ValueError("expected a signature, a text of at most 600 characters")
     return Signature.parse(text)
@@ -78,10 +80,10 @@ def _signature(text: Any) -> Signature:
 
 def _group(codes: Any) -> Group:
     """Axes and their codes. A code is a name from somebody's prompts, in any script; nothing in it hides, reorders or leaves a folder."""
-    if not isinstance(codes, dict) or len(codes) > _MAX_AXES:
+    if not isinstance(codes, Mapping) or len(codes) > _MAX_AXES:
         raise ValueError(f"expected at most {_MAX_AXES} axes, a code each")
     for axis, code in codes.items():
-        if _AXIS.fullmatch(axis) is None:
+        if not isinstance(axis, str) or _AXIS.fullmatch(axis) is None:
             raise ValueError(f"{_short(axis)} is no axis")
         if not isinstance(code, str) or not 1 <= len(code) <= _MAX_CODE or set(code) & set("\n\t") or visible(code) != code:
             raise ValueError(f"{axis}: expected a code of at most {_MAX_CODE} visible characters")
@@ -232,6 +234,7 @@ class Submitter(_Part):
 class _Record(_Part):
     """What records of every version hold."""
 
+    schema_version: int
     model: ScoredModel
     run: RunRecord
     prompts: AskedPrompts
