@@ -13,7 +13,7 @@ from t2i_parity.dataset_builder.controls import encoders
 from t2i_parity.dataset_builder.controls.encoders import TextEncoder, Vectors
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.filters import field
+from t2i_parity.generate.filters import signed
 from t2i_parity.generate.filters.python_function import imported
 
 VECTOR_COLUMNS: Mapping[str, pa.DataType] = {"vector": pa.list_(pa.float32())}
@@ -60,7 +60,7 @@ class FunctionEncoder:
 
     def __init__(self, function: str, version: str = "unknown") -> None:
         self._function: Callable[[list[str]], Any] = imported(function)
-        self._signature = f"python|function:{field(function)}|v:{field(version)}"
+        self._signature = signed("python", {"function": function, "v": version})
 
     def signature(self) -> str:
         """The function's name, and the version that the user gives it."""

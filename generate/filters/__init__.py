@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from t2i_parity.generate.declared import Declared, find
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.metrics._common import Signature
 
 Wording = Literal["capitalized", "as_is"]
 """What a filter is handed: the text stripped and its first character in upper case, as the dialect-penalty study's code does for each of
@@ -139,10 +140,11 @@ def worded(text: str, wording: Wording) -> str:
     return stripped[:1].upper() + stripped[1:]
 
 
-def field(value: object) -> str:
-    """A setting's value as a signature may hold it, without '|', ':' and line breaks.
+def signed(name: str, settings: Mapping[str, object]) -> str:
+    """The signature of a filter under these settings, of which ``v`` is its version; what it may not hold is written otherwise.
 
-    >>> field("http://a|b")
-    'http=//a,b'
+    >>> signed("http", {"request": '{"text": "{text}"}', "v": 2})
+    'http|request:%7B"text": "%7Btext%7D"%7D|v:2'
     """
-    return " ".join(str(value).replace("|", ",").replace(":", "=").split())
+    fields = {key: " ".join(str(value).replace("|", ",").split()) for key, value in settings.items()}
+    return str(Signature(name, {key: value for key, value in fields.items() if key != "v"}, fields["v"]))
