@@ -26,18 +26,60 @@ def _sources() -> list[Path]:
     return [path for package in MAY_IMPORT for path in sorted((ROOT / package).rglob("*.py")) if not path.is_symlink()]
 
 
-@pytest.mark.parametrize("path", _sources(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_imports_upward(path: Path) -> None:
-    package = path.relative_to(ROOT).parts[0]
+COMPOSES = {"dataset_builder/console.py": "t2i_parity.commands"}
+"""What stands over all rooms though it lies in one: the console script, which mounts every room's commands."""
+
+
+def _names(path: Path) -> list[str]:
+    """The modules that a file imports, and those that it names in a text: ``t2i_parity.room.module``, ``t2i_parity.room.module:Object``."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names = [node.module]
-        for name in names:
-            top, _, rest = name.partition(".")
-            other = rest.split(".")[0]
-            assert top not in MAY_IMPORT, f"{path.name} imports {name} by its bare name"
-            assert top != NAME or other not in MAY_IMPORT or other == package or other in MAY_IMPORT[package], f"{path.name} imports {name}"
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.append(node.module)
+            names += [f"{node.module}.{alias.name}" for alias in node.names if node.module == NAME]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(rf"{NAME}(\.\w+)+\.?(:[\w.]+)?", node.value):
+            names.append(node.value.partition(":")[0])
+    return names
+
+
+def _groups() -> dict[str, list[str]]:
+    """Our own entry points: the modules that each group names."""
+    found: dict[str, list[str]] = {}
+    group = None
+    for line in (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            head = re.fullmatch(r'\[project\.entry-points\."(.+)"\]', line)
+            group = head.group(1) if head else None
+        elif group is not None and "=" in line:
+            found.setdefault(group, []).append(line.split("=")[1].strip().strip('"').partition(":")[0])
+    return found
+
+
+@pytest.mark.parametrize("path", _sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_reaches_upward(path: Path) -> None:
+    """Not by an import, not by a name in a text, and not through an entry point."""
+    place = path.relative_to(ROOT)
+    names = _names(path)
+    for group, modules in _groups().items():
+        if group in names and COMPOSES.get(place.as_posix()) != group:
+            names += modules
+    for name in names:
+        top, _, rest = name.partition(".")
+        other = rest.split(".")[0]
+        assert top not in MAY_IMPORT, f"{path.name} imports {name} by its bare name"
+        allowed = top != NAME or other not in MAY_IMPORT or other == place.parts[0] or other in MAY_IMPORT[place.parts[0]]
+        assert allowed, f"{path.name} reaches {name}"
+
+
+def test_arrows_through_texts_and_entry_points_are_seen(tmp_path: Path) -> None:
+    file = tmp_path / "file.py"
+    file.write_text('from t2i_parity import cards\nHERE = "t2i_parity.generate.judges."\nAT = "t2i_parity.validation.board:Board"\n')
+    assert _names(file) == ["t2i_parity", "t2i_parity.cards", "t2i_parity.generate.judges.", "t2i_parity.validation.board"]
+    assert "t2i_parity.commands" in _names(ROOT / "dataset_builder" / "console.py")
+    assert any(module.startswith("t2i_parity.generate") for module in _groups()["t2i_parity.commands"])
+    assert set(_groups()) == {"t2i_parity.commands"}, "what our rooms hand down goes by the registry"
 
 
 LIGHT = (
@@ -73,6 +115,8 @@ LIGHT = (
     "generate.judges.clip",
     "generate.judges.hybrid",
     "generate.guardrails.model",
+    "generate.commands.listing",
+    "generate.sections",
     "generate.guardrails.safe_latent_diffusion",
     "generate.guardrails.promptguard",
     "generate.guardrails.safety_checker",
