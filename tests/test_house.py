@@ -29,9 +29,8 @@ MAY_IMPORT = {
     # A submission's scores are recomputed by the code that made them; nothing imports validation.
     "validation": {"dataset_builder", "metrics", "generate", "cards"},
 }
-# Entry-point groups through which a room reaches one above it: the console mounts every room's commands, and the pipelines
-# of dataset_builder ask models and filters that stand in generate.
-UPWARD = {("dataset_builder", "t2i_parity.commands"), ("dataset_builder", "t2i_parity.providers")}
+# Entry-point groups through which a room reaches one above it: the console mounts every room's commands.
+UPWARD = {("dataset_builder", "t2i_parity.commands")}
 _OBJECT = re.compile(rf"{NAME}(\.\w+)+(:\w+)?")
 
 
@@ -180,6 +179,8 @@ LIGHT = (
     "generate.judges.clip",
     "generate.judges.hybrid",
     "generate.guardrails.model",
+    "generate.commands.listing",
+    "generate.sections",
     "generate.guardrails.safe_latent_diffusion",
     "generate.guardrails.promptguard",
     "generate.guardrails.safety_checker",
