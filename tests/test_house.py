@@ -15,7 +15,7 @@ NAME = "t2i_parity"
 MAY_IMPORT = {
     "metrics": set(),
     "cards": set(),
-    "dataset_builder": {"cards"},
+    "dataset_builder": {"cards", "metrics"},
     "generate": {"dataset_builder", "metrics", "cards"},
     # A submission's scores are recomputed by the code that made them; nothing imports validation.
     "validation": {"dataset_builder", "metrics", "generate", "cards"},
