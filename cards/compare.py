@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from t2i_parity.cards.environment import environment, number, p_value, visible
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Group, ScoreSpec
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,10 +27,11 @@ class Line:
     """One group of a comparison: both runs' numbers over the same rows, and second minus first; None where it is not defined.
 
     ``n`` rows have a score in both runs, in ``pairs`` meanings; ``missing_first`` and ``missing_second`` lack it in the one or the other.
-    ``p_holm`` is corrected over the lines of a family, and None for a line outside of it.
+    ``p_holm`` is corrected over the lines of a family, and None for a line outside of it. ``of`` is what is compared: the rows' mean,
+    the spread over their languages, or the mean of the worst language.
     """
 
-    group: str
+    group: Group
     name: str
     first: float | None
     second: float | None
@@ -42,31 +45,45 @@ class Line:
     p: float | None = None
     p_holm: float | None = None
     test: str | None = None
+    of: Literal["mean", "std", "worst"] = "mean"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two runs in one score on one subset. ``lines`` are tested and corrected together; ``summary`` stands apart from them.
 
-    ``kind`` "shift" says that the scores are themselves differences in percentage points, of which neither direction is the better one.
     ``only_first`` and ``only_second`` count the rows that have no counterpart in the other run.
     """
 
-    metric: str
+    spec: ScoreSpec
     subset: str
     first: str
     second: str
     by: str
-    signature: str
-    other_signature: str
-    kind: Literal["level", "shift"]
-    higher_is_better: bool
+    signature: Signature
+    other_signature: Signature
     lines: Sequence[Line]
     summary: Sequence[Line]
     joined_on: str
     only_first: int
     only_second: int
-    about: str = ""
+
+    @property
+    def kind(self) -> Literal["level", "shift"]:
+        """ "shift" where scores are themselves differences in percentage points, of which neither direction is the better one."""
+        return "shift" if self.spec.unit == "pp" else "level"
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists, strings and numbers; the lines' groups as scores.json has them."""
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        told |= {name: str(told[name]) for name in ("signature", "other_signature")}
+        told |= {name: [_line_as_json(line) for line in told[name]] for name in ("lines", "summary")}
+        spec = told.pop("spec")
+        return {"metric": spec.metric, "key": spec.key, "kind": self.kind, "direction": spec.direction, **told}
+
+
+def _line_as_json(line: Line) -> dict[str, Any]:
+    return {each.name: getattr(line, each.name) for each in fields(line)} | {"group": dict(line.group)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +107,7 @@ class Comparisons:
             "n_resamples": self.resamples,
             "n_permutations": self.permutations,
             "seed": self.seed,
-            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "comparisons": [comparison.as_json() for comparison in self.comparisons],
             "notes": list(self.notes),
         }
 
@@ -105,7 +122,7 @@ def verdict(line: Line, comparison: Comparison) -> tuple[str, str]:
     more = line.difference > 0
     if comparison.kind == "shift":
         return ("▲", "higher") if more else ("▼", "lower")
-    return ("▲", "better") if more == comparison.higher_is_better else ("▼", "worse")
+    return ("▲", "better") if more == (comparison.spec.direction == "higher") else ("▼", "worse")
 
 
 def signed(value: float | None, comparison: Comparison) -> str:
@@ -155,7 +172,7 @@ def _drawn(comparison: Comparison) -> dict[str, Any]:
     for line in lines:
         if line.difference is not None:
             low, high = (line.difference if end is None else end for end in (line.low, line.high))
-            bars[line.group] = (place(low), place(high), place(line.difference))
+            bars[line.group, line.of] = (place(low), place(high), place(line.difference))
     return {"comparison": comparison, "bars": bars, "most": most}
 
 
@@ -178,7 +195,7 @@ def _console_table(comparison: Comparison, comparisons: Comparisons) -> Table:
         if name
     ]
     table = Table(
-        title=Text(visible(f"{comparison.metric} on {comparison.subset}: {comparison.second} − {comparison.first}"), "bold"),
+        title=Text(visible(f"{comparison.spec.name} on {comparison.subset}: {comparison.second} − {comparison.first}"), "bold"),
         caption=Text("; ".join(caption)) if caption else None,
         title_justify="left",
         caption_justify="left",

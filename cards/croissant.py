@@ -9,11 +9,12 @@ from typing import Any
 from t2i_parity.cards.citations import ARXIV, PROJECT
 from t2i_parity.cards.dataset import SUMMARY, TITLE, limits
 from t2i_parity.cards.dataset_data import ConfigFacts, DatasetCard, PublishedFacts
+from t2i_parity.cards.documents import Json, JsonObject
 
 PARQUET = "application/x-parquet"
 
 _VERSIONS = ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
-_CONTEXT: dict[str, Any] = {
+_CONTEXT: JsonObject = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "arrayShape": "cr:arrayShape",
@@ -64,7 +65,7 @@ def croissant_json(card: DatasetCard) -> str:
     return json.dumps(croissant(card), ensure_ascii=False, indent=2) + "\n"
 
 
-def croissant(card: DatasetCard) -> dict[str, Any]:
+def croissant(card: DatasetCard) -> JsonObject:
     """The repository as JSON-LD: its files with their hashes, a record set a config with every column, and one a list of class names.
 
     The address and the day of publication are not known before it is published; ``published`` adds them.
@@ -94,12 +95,12 @@ def croissant(card: DatasetCard) -> dict[str, Any]:
     }
 
 
-def published(metadata: Mapping[str, Any], *, url: str, date: str, version: str) -> dict[str, Any]:
+def published(metadata: Json, *, url: str, date: str, version: str) -> JsonObject:
     """The same with what is known once it stands somewhere: its page, the day (ISO 8601) and the version of this release."""
     return {**metadata, "url": url, "datePublished": date, "version": version}
 
 
-def _file(config: ConfigFacts | PublishedFacts) -> dict[str, Any]:
+def _file(config: ConfigFacts | PublishedFacts) -> JsonObject:
     (file,) = config.files
     return {
         "@type": "cr:FileObject",
@@ -113,7 +114,7 @@ def _file(config: ConfigFacts | PublishedFacts) -> dict[str, Any]:
     }
 
 
-def _record_set(config: ConfigFacts | PublishedFacts, holds: str, key: str, docs: Mapping[str, str]) -> dict[str, Any]:
+def _record_set(config: ConfigFacts | PublishedFacts, holds: str, key: str, docs: Mapping[str, str]) -> JsonObject:
     return {
         "@type": "cr:RecordSet",
         "@id": config.name,
@@ -124,9 +125,9 @@ def _record_set(config: ConfigFacts | PublishedFacts, holds: str, key: str, docs
     }
 
 
-def _field(config: ConfigFacts | PublishedFacts, feature: Mapping[str, Any], docs: Mapping[str, str]) -> dict[str, Any]:
+def _field(config: ConfigFacts | PublishedFacts, feature: Any, docs: Mapping[str, str]) -> JsonObject:
     column, kind = feature["name"], feature.get("dtype")
-    field: dict[str, Any] = {
+    field: JsonObject = {
         "@type": "cr:Field",
         "@id": f"{config.name}/{column}",
         "name": f"{config.name}/{column}",
@@ -134,7 +135,7 @@ def _field(config: ConfigFacts | PublishedFacts, feature: Mapping[str, Any], doc
     }
     source = {"fileObject": {"@id": config.files[0].path}, "extract": {"column": column}}
     if "list" in feature:
-        parts = [
+        parts: list[JsonObject] = [
             {
                 "@type": "cr:Field",
                 "@id": f"{field['@id']}/{part['name']}",
@@ -152,7 +153,7 @@ def _field(config: ConfigFacts | PublishedFacts, feature: Mapping[str, Any], doc
     return {**field, "dataType": _TYPES[str(kind)], "source": source}
 
 
-def _enumerations(card: DatasetCard) -> Iterator[dict[str, Any]]:
+def _enumerations(card: DatasetCard) -> Iterator[JsonObject]:
     """The names behind the numbers of a class column."""
     seen = set()
     for feature in (feature for config in card.configs for feature in config.features):

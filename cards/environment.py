@@ -75,6 +75,27 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def points(value: float | None) -> str:
+    """A shift in percentage points, always with its sign.
+
+    >>> points(-1.25), points(3.0), points(-0.01), points(None)
+    ('−1.2', '+3.0', '0.0', '–')
+    """
+    if value is None:
+        return "–"
+    text = f"{value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def percent(value: float | None) -> str:
+    """A rate.
+
+    >>> percent(0.125), percent(None)
+    ('12.5%', '–')
+    """
+    return "–" if value is None else f"{100 * value:.1f}%"
+
+
 @cache
 def environment() -> Environment:
     """The shared environment over ``cards/templates``; a name that a template misspells is an error."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from t2i_parity.cards.mitigation import Mitigation
     from t2i_parity.cards.report_audit import HeatMap
     from t2i_parity.cards.report_data import Audit, Rendering, Side
+    from t2i_parity.metrics.scores import Score
 
 # Colours that stand in the drawing for CSS variables; they are replaced when it is written.
 INK, MUTED, GRID, BEYOND, SURFACE = "#010101", "#020202", "#030303", "#040404", "#050505"
@@ -162,7 +163,7 @@ def precision_plot(salt: str, renderings: Sequence[Rendering], look: Mapping[str
                     axes.text(0.008, y, "no score", fontsize=shape.text * 0.72, color=MUTED, va="center", clip_on=False)
                     continue
                 name_of_point = f"p{position}-{number}"
-                interval = None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high)
+                interval = None if score.interval is None else (score.interval.low, score.interval.high)
                 _point(axes, name_of_point, score.value, interval, y, style.color, style.marker, hollow=style.hollow)
                 between = "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
                 hovers[name_of_point] = (
@@ -332,12 +333,16 @@ def statistics_plot(card: DatasetCard, title: str, description: str) -> str:
     return _file(figure, "statistics", title, description, hovers)
 
 
+Point = tuple[str, str, float, tuple[float, float] | None]
+"""A score in a group: the group's name and code, the value, and the ends of its interval."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One panel of the scores' plot: a score in each group, as (name, code, value, interval); ``shift`` says that it has a sign, in pp."""
+    """One panel of the scores' plot: a score in each group; ``shift`` says that it has a sign, in pp."""
 
     title: str
-    points: Sequence[tuple[str, str, float, tuple[float, float] | None]]
+    points: Sequence[Point]
     shift: bool = False
 
 
@@ -516,7 +521,7 @@ def _point(
 # Writing
 
 
-def _score(rendering: Rendering, code: str) -> Any:
+def _score(rendering: Rendering, code: str) -> Score | None:
     return next((language.scores.get("precision") for language in rendering.languages if language.code == code), None)
 
 

@@ -1,12 +1,15 @@
-"""The plots of the report's other sections: dots with intervals, levels as a heat map, and shares as stacked bars."""
+"""The report's sections as its template takes them, and their plots: dots with intervals, levels as a heat map, shares as stacked bars."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import Any
 
+from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
+from t2i_parity.cards.environment import visible
 from t2i_parity.cards.plots import (
     GRID,
     INK,
@@ -23,11 +26,12 @@ from t2i_parity.cards.plots import (
     _label,
     _point,
     _Shape,
+    heat_map,
     latin,
 )
-
-if TYPE_CHECKING:
-    from t2i_parity.cards.report_sections import Dots, Levels, Shares
+from t2i_parity.cards.report_audit import AuditSection, Row, merged
+from t2i_parity.cards.report_sections import Block, Dots, Levels, Section, Shares
+from t2i_parity.metrics._common import Signature
 
 
 def series_look(number: int) -> Style:
@@ -70,7 +74,8 @@ def _margin(shape: _Shape, named: Sequence[tuple[str, str]]) -> tuple[float, lis
 
 def dots_plot(salt: str, dots: Dots, look: Mapping[str, Style], title: str, description: str) -> Plot:
     """Rows down, the value across; one dot with its interval a series. The axis always holds 0, and goes to 1 where values come near."""
-    ends = [end for score in dots.scores.values() for end in (score.value, score.ci_low, score.ci_high) if end is not None]
+    ends = [dot.value for dot in dots.dots.values() if dot.value is not None]
+    ends += [end for dot in dots.dots.values() if dot.interval for end in (dot.interval.low, dot.interval.high)]
     ends += [] if dots.reference is None else [dots.reference]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     if low < 0:
@@ -105,20 +110,20 @@ def dots_plot(salt: str, dots: Dots, look: Mapping[str, Style], title: str, desc
                 axes.axhline(position - 0.5, color=GRID, linewidth=0.8, zorder=0)
             _label(axes, shape, (across, band), position, name, code)
             for number, series in enumerate(dots.series):
-                score = dots.scores.get((position, series))
-                if score is None:
+                dot = dots.dots.get((position, series))
+                if dot is None:
                     continue
                 y = position + (number - (len(dots.series) - 1) / 2) * shape.row / band
-                if score.value is None:
+                if dot.value is None:
                     at = low + 0.008 * (high - low)
                     axes.text(at, y, "no score", fontsize=shape.text * 0.72, color=MUTED, va="center", clip_on=False)
                     continue
-                interval = None if score.ci_low is None or score.ci_high is None else (score.ci_low, score.ci_high)
+                interval = None if dot.interval is None else (dot.interval.low, dot.interval.high)
                 style, point = look[series], f"p{position}-{number}"
-                _point(axes, point, score.value, interval, y, style.color, style.marker, hollow=style.hollow)
+                _point(axes, point, dot.value, interval, y, style.color, style.marker, hollow=style.hollow)
                 between = "" if interval is None else f" [{_told(interval[0])}, {_told(interval[1])}]"
                 of = latin(series, f"series {number + 1}")
-                hovers[point] = f"{named[position][0]}, {of}: {_told(score.value)}{between}, n = {score.n}"
+                hovers[point] = f"{named[position][0]}, {of}: {_told(dot.value)}{between}, n = {dot.n}"
         return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
 
     return _both(draw)
@@ -209,3 +214,74 @@ def shares_plot(salt: str, shares: Shares, title: str, description: str) -> Plot
         return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
 
     return _both(draw)
+
+
+def drawn_audits(sections: Sequence[AuditSection]) -> list[dict[str, Any]]:
+    """The sections as the template takes them: with their heat maps drawn, and rows of one head grouped."""
+    answer = []
+    for section in merged(sections):
+        tables = []
+        for place, table in enumerate(section.tables):
+            groups: list[list[Row]] = []
+            for row in table.rows:
+                if groups and (groups[-1][0].head, groups[-1][0].code) == (row.head, row.code):
+                    groups[-1].append(row)
+                else:
+                    groups.append([row])
+            plot = None
+            if table.heat is not None:
+                described = (
+                    f"{len(table.heat.rows)} rows by {len(table.heat.columns)} columns of shifts in percentage points. "
+                    "The table below the plot holds the same numbers."
+                )
+                made = heat_map(f"{section.key}{place}", table.heat, table.heat.title, described)
+                plot = (Markup(made.wide), Markup(made.narrow))
+            tables.append({"table": table, "groups": groups, "plot": plot})
+        answer.append({"section": section, "tables": tables})
+    return answer
+
+
+def drawn(sections: Sequence[Section], look: Mapping[str, Style], signatures: Sequence[Signature], level: str) -> list[dict[str, Any]]:
+    """The sections as the template takes them: with figures drawn and signatures by their number on the page."""
+    answer = []
+    for section in sections:
+        blocks = []
+        for place, block in enumerate(section.blocks):
+            plot, legend = _plot(f"{section.key}{place}", block, look, level)
+            cited: dict[int, dict[str, None]] = {}
+            for signature, what in block.signatures:
+                cited.setdefault(signatures.index(signature) + 1, {})[what] = None
+            blocks.append(
+                {
+                    "block": block,
+                    "groups": [list(rows) for _, rows in groupby(block.rows, key=lambda row: (row.head, row.code))],
+                    "span": (len(block.heads) - block.leading) // max(1, len(block.runs)),
+                    "plot": plot,
+                    "legend": legend,
+                    "cited": [(number, list(names)) for number, names in sorted(cited.items())],
+                }
+            )
+        answer.append({"section": section, "blocks": blocks})
+    return answer
+
+
+def _plot(salt: str, block: Block, look: Mapping[str, Style], level: str) -> tuple[tuple[Markup, Markup] | None, list[tuple[Markup, str]]]:
+    """(the plot in both shapes, its legend: a mark and a name each)."""
+    figure, title = block.figure, visible(block.title)
+    below = "The table below the plot holds the same numbers."
+    if isinstance(figure, Dots):
+        looks = {name: look.get(name) or series_look(number) for number, name in enumerate(figure.series)}
+        interval = f"{figure.level or level} interval"
+        described = f"{len(figure.rows)} rows, {len(figure.series)} dots a row at most, each with its {interval}. {below}"
+        plot = dots_plot(salt, figure, looks, title, described)
+        legend = [(Markup(style.legend), name) for name, style in looks.items()]
+    elif isinstance(figure, Levels):
+        plot = levels_plot(salt, figure, title, f"{len(figure.rows)} by {len(figure.columns)} cells, each with its number. {below}")
+        legend = []
+    elif isinstance(figure, Shares):
+        described = f"{len(figure.rows)} bars, one a row, each parted by {len(figure.categories)} categories in the legend’s order. {below}"
+        plot = shares_plot(salt, figure, title, described)
+        legend = [(Markup(swatch(number)), name) for number, name in enumerate(figure.categories)]
+    else:
+        return None, []
+    return (Markup(plot.wide), Markup(plot.narrow)), legend

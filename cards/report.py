@@ -13,13 +13,15 @@ from PIL import Image, ImageOps, features
 from rapidfuzz.distance import Levenshtein
 from uniseg.graphemecluster import grapheme_clusters
 
-from t2i_parity.cards.environment import environment, number, p_value
+from t2i_parity.cards.environment import environment, number, p_value, percent, points
 from t2i_parity.cards.environment import visible as visible
-from t2i_parity.cards.report_audit import console_tables_of, drawn, signatures_of
-from t2i_parity.cards.report_data import Rendering, Report, Sample, Score, Side
-from t2i_parity.cards.report_sections import drawn as drawn_sections
+from t2i_parity.cards.report_audit import console_tables_of, signatures_of
+from t2i_parity.cards.report_data import Rendering, Report, Sample, Side
 from t2i_parity.cards.report_sections import runs_of
 from t2i_parity.cards.report_sections import signatures_of as section_signatures
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Score, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,14 +32,13 @@ THUMBNAIL = 360
 """The largest width of a picture on the page, in pixels."""
 SHOWN = 400
 """How many characters of a wanted and a read text are shown and compared; a reader may return pages of noise."""
-KEYS = {"precision": "Precision", "ned_char": "Characters", "ned_token": "Tokens", "sentence_accuracy": "Sentences"}
-"""The text-rendering scores in the order shown, with the head of their column."""
 
 
 def render(report: Report) -> str:
     """The report as one HTML page that asks for nothing outside itself and is complete without JavaScript; same input, same text."""
     # Matplotlib takes long to import, and whoever only fills a Report does not draw.
     from t2i_parity.cards.plots import audit_marks, forest_limit, forest_plot, precision_plot, styles
+    from t2i_parity.cards.plots_sections import drawn, drawn_audits
 
     look = styles(report.renderings, runs_of(report.sections))
     signatures = _signatures(report)
@@ -62,7 +63,7 @@ def render(report: Report) -> str:
                 "renderings": members,
                 "languages": list(names.values()),
                 "ceiling": any(rendering.upper_bound for rendering in members),
-                "keys": _keys(members),
+                "specs": _specs(members),
                 "plot": plot and (Markup(plot.wide), Markup(plot.narrow)),
                 "signatures": _cited(((rendering.run, rendering.signature) for rendering in members), signatures),
             }
@@ -97,7 +98,7 @@ def render(report: Report) -> str:
                 "signatures": _cited([(audit.run, audit.signature)], signatures),
             }
         )
-    gaps = [(rendering.run, rendering.gap.signature) for rendering in report.renderings if rendering.gap and rendering.gap.signature]
+    gaps = [(rendering.run, rendering.gap.std.signature) for rendering in report.renderings if rendering.gap]
     stands = [(rendering.run, rendering.signature) for rendering in report.renderings]
     return (
         environment()
@@ -109,19 +110,18 @@ def render(report: Report) -> str:
             readers=readers,
             headline_signatures=_cited([*_summed("precision", stands, "{}"), *_summed("spread", gaps, "spread of {}")], signatures),
             audits=audits,
-            audit_sections=drawn(report.audit_sections),
-            sections=drawn_sections(report.sections, look, signatures, f"{report.level:.0%}"),
+            audit_sections=drawn_audits(report.audit_sections),
+            sections=drawn(report.sections, look, signatures, f"{report.level:.0%}"),
             signatures=signatures,
             users=_users(report),
             rendering_warnings=_differences(_rendering_fields(report.renderings)),
             # That filters and subsets differ is what an audit is for.
             audit_warnings=_differences(
-                [(f"{audit.filter} on {audit.subset}", _fields(audit.signature)) for audit in report.audits], ("filter", "subset")
+                [(f"{audit.filter} on {audit.subset}", audit.signature.without("filter", "subset").flat) for audit in report.audits]
             ),
             groups=_sample_groups(report),
             runs=list(dict.fromkeys(sample.run for sample in report.samples)),
             incomplete=is_incomplete,
-            keys=KEYS,
             significant=SIGNIFICANT,
             marks=[Markup(mark) for mark in audit_marks()],
             visible=visible,
@@ -139,58 +139,40 @@ def is_incomplete(rendering: Rendering) -> bool:
     return any(score.n_missing for score in scores)
 
 
-def points(value: float | None) -> str:
-    """A shift in percentage points, always with its sign.
-
-    >>> points(-1.25), points(3.0), points(-0.01), points(None)
-    ('−1.2', '+3.0', '0.0', '–')
-    """
-    if value is None:
-        return "–"
-    text = f"{value:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
-
-
-def percent(value: float | None) -> str:
-    """A rate.
-
-    >>> percent(0.125), percent(None)
-    ('12.5%', '–')
-    """
-    return "–" if value is None else f"{100 * value:.1f}%"
-
-
 def _plural(count: int, one: str, many: str = "") -> str:
     return one if count == 1 else many or f"{one}s"
 
 
-def _keys(renderings: Sequence[Rendering]) -> list[str]:
-    """The scores that there are, known ones first."""
+def _specs(renderings: Sequence[Rendering]) -> list[ScoreSpec]:
+    """The scores that there are, those of the metric first and in its order."""
     present = dict.fromkeys(
-        key for rendering in renderings for scores in [rendering.overall, *(each.scores for each in rendering.languages)] for key in scores
+        score.spec
+        for rendering in renderings
+        for scores in [rendering.overall, *(each.scores for each in rendering.languages)]
+        for score in scores.values()
     )
-    return [*(key for key in KEYS if key in present), *(key for key in present if key not in KEYS)]
+    return [*(spec for spec in TEXT.scores if spec in present), *(spec for spec in present if spec not in TEXT.scores)]
 
 
 # Signatures
 
 
-def _signatures(report: Report) -> list[str]:
+def _signatures(report: Report) -> list[Signature]:
     """Every signature once, in the order in which the page needs them."""
     found = [rendering.signature for rendering in report.renderings]
-    found += [rendering.gap.signature for rendering in report.renderings if rendering.gap and rendering.gap.signature]
+    found += [rendering.gap.std.signature for rendering in report.renderings if rendering.gap]
     found += [audit.signature for audit in report.audits]
     found += [signature for signature, _ in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]]
     return list(dict.fromkeys(found))
 
 
-def _users(report: Report) -> dict[str, list[str]]:
+def _users(report: Report) -> dict[Signature, list[str]]:
     """Which numbers stand under each signature."""
-    users: dict[str, dict[str, None]] = {}
+    users: dict[Signature, dict[str, None]] = {}
     for rendering in report.renderings:
         users.setdefault(rendering.signature, {})[f"text rendering of {rendering.run}"] = None
-        if rendering.gap and rendering.gap.signature:
-            users.setdefault(rendering.gap.signature, {})[f"spread over languages of {rendering.run}"] = None
+        if rendering.gap:
+            users.setdefault(rendering.gap.std.signature, {})[f"spread over languages of {rendering.run}"] = None
     for audit in report.audits:
         users.setdefault(audit.signature, {})[f"{audit.filter} on {audit.subset}"] = None
     for signature, title in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]:
@@ -198,7 +180,7 @@ def _users(report: Report) -> dict[str, list[str]]:
     return {signature: list(names) for signature, names in users.items()}
 
 
-def _cited(pairs: Iterable[tuple[str, str]], signatures: Sequence[str]) -> list[tuple[int, list[str]]]:
+def _cited(pairs: Iterable[tuple[str, Signature]], signatures: Sequence[Signature]) -> list[tuple[int, list[str]]]:
     """(number of the signature, what stands under it) for a note beneath a table."""
     cited: dict[int, dict[str, None]] = {}
     for name, signature in pairs:
@@ -206,21 +188,10 @@ def _cited(pairs: Iterable[tuple[str, str]], signatures: Sequence[str]) -> list[
     return [(place, list(names)) for place, names in sorted(cited.items())]
 
 
-def _summed(what: str, pairs: Sequence[tuple[str, str]], of_run: str) -> list[tuple[str, str]]:
+def _summed(what: str, pairs: Sequence[tuple[str, Signature]], of_run: str) -> list[tuple[str, Signature]]:
     """The pairs named by what is measured, each run named only where runs differ in their signature."""
     one = len({signature for _, signature in pairs}) == 1
     return [(what if one else of_run.format(name), signature) for name, signature in pairs]
-
-
-def _fields(signature: str) -> dict[str, str]:
-    """A signature (metric|key:value|…) by key. What does not look like one is a metric's bare name, never an error."""
-    metric, *pairs = signature.split("|")
-    answer = {"metric": metric}
-    for pair in pairs:
-        key, _, value = pair.partition(":")
-        # A key that comes twice, as v of a reader inside the metric's signature, keeps both its values.
-        answer[key] = f"{answer[key]}, {value}" if key in answer else value
-    return answer
 
 
 def _rendering_fields(renderings: Sequence[Rendering]) -> list[tuple[str, dict[str, str]]]:
@@ -229,16 +200,16 @@ def _rendering_fields(renderings: Sequence[Rendering]) -> list[tuple[str, dict[s
     return [
         (
             rendering.run if runs.count(rendering.run) == 1 else f"{rendering.run} ({rendering.reader})",
-            {"reader": rendering.reader, **_fields(rendering.signature)},
+            {"reader": rendering.reader, **rendering.signature.flat},
         )
         for rendering in renderings
     ]
 
 
-def _differences(pairs: Sequence[tuple[str, dict[str, str]]], without: Sequence[str] = ()) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+def _differences(pairs: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """The keys in which numbers shown side by side differ: (key, [(value, who has it), …])."""
     differing = []
-    for key in dict.fromkeys(key for _, fields in pairs for key in fields if key not in without):
+    for key in dict.fromkeys(key for _, fields in pairs for key in fields):
         owners: dict[str, list[str]] = {}
         for name, fields in pairs:
             owners.setdefault(fields.get(key, "–"), []).append(name)
@@ -404,11 +375,11 @@ def console_tables(report: Report) -> list[Table]:
         for start in range(0, len(of_reader), 3):
             members = of_reader[start : start + 3]
             warnings = [key for key, _ in _differences(_rendering_fields(members))]
-            under: dict[str, list[str]] = {}
+            under: dict[Signature, list[str]] = {}
             for each in members:
                 under.setdefault(each.signature, []).append(each.run)
-            caption = [signature if len(under) == 1 else f"{', '.join(runs)}: {signature}" for signature, runs in under.items()]
-            caption += [f"Std: {signature}" for signature in dict.fromkeys(each.gap.signature for each in members if each.gap) if signature]
+            caption = [str(signature) if len(under) == 1 else f"{', '.join(runs)}: {signature}" for signature, runs in under.items()]
+            caption += [f"Std: {signature}" for signature in dict.fromkeys(each.gap.std.signature for each in members if each.gap)]
             caption += [f"not comparable, differing in: {', '.join(warnings)}"] if warnings else []
             made = table(f"Text-rendering precision [{report.level:.0%} interval], read by {reader}", "\n".join(caption))
             made.add_column("Language", no_wrap=True)
@@ -457,6 +428,6 @@ def _console_scores(scores: Sequence[Score | None]) -> list[str]:
         if score is None:
             cells += ["–", "–"]
             continue
-        value = "–" if score.value is None else f"{number(score.value)} [{number(score.ci_low)}, {number(score.ci_high)}]"
+        value = "–" if score.value is None else f"{number(score.value)} [{', '.join(map(number, score.ends))}]"
         cells += [value, str(score.n)]
     return cells

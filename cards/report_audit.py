@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
-from t2i_parity.cards.environment import visible
+from t2i_parity.cards.environment import points, visible
+from t2i_parity.metrics._common import Signature
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,7 +52,7 @@ class AuditTable:
     title: str
     heads: Sequence[str]
     rows: Sequence[Row]
-    signatures: Sequence[str]
+    signatures: Sequence[Signature]
     note: str = ""
     words: frozenset[int] = frozenset()
     heat: HeatMap | None = None
@@ -84,36 +83,9 @@ def merged(sections: Sequence[AuditSection]) -> list[AuditSection]:
     return list(found.values())
 
 
-def signatures_of(sections: Sequence[AuditSection]) -> list[tuple[str, str]]:
+def signatures_of(sections: Sequence[AuditSection]) -> list[tuple[Signature, str]]:
     """(signature, what stands under it) of every table."""
     return [(signature, table.title) for section in sections for table in section.tables for signature in table.signatures]
-
-
-def drawn(sections: Sequence[AuditSection]) -> list[dict[str, Any]]:
-    """The sections as the template takes them: with their heat maps drawn, and rows of one head grouped."""
-    from t2i_parity.cards.plots import heat_map
-
-    answer = []
-    for section in merged(sections):
-        tables = []
-        for place, table in enumerate(section.tables):
-            groups: list[list[Row]] = []
-            for row in table.rows:
-                if groups and (groups[-1][0].head, groups[-1][0].code) == (row.head, row.code):
-                    groups[-1].append(row)
-                else:
-                    groups.append([row])
-            plot = None
-            if table.heat is not None:
-                described = (
-                    f"{len(table.heat.rows)} rows by {len(table.heat.columns)} columns of shifts in percentage points. "
-                    "The table below the plot holds the same numbers."
-                )
-                made = heat_map(f"{section.key}{place}", table.heat, table.heat.title, described)
-                plot = (Markup(made.wide), Markup(made.narrow))
-            tables.append({"table": table, "groups": groups, "plot": plot})
-        answer.append({"section": section, "tables": tables})
-    return answer
 
 
 def console_tables_of(sections: Sequence[AuditSection]) -> list[Table]:
@@ -125,7 +97,7 @@ def console_tables_of(sections: Sequence[AuditSection]) -> list[Table]:
     made = []
     for section in merged(sections):
         for table in section.tables:
-            caption = "\n".join([*([table.note] if table.note else []), *table.signatures])
+            caption = "\n".join([*([table.note] if table.note else []), *map(str, table.signatures)])
             # Text, not str, for what people wrote: rich would read square brackets as markup.
             one = Table(title=Text(visible(table.title), "bold"), caption=Text(visible(caption)), box=box.SIMPLE_HEAD)
             one.padding, one.show_edge, one.pad_edge = (0, 1, 0, 0), False, False
@@ -148,8 +120,6 @@ def console_tables_of(sections: Sequence[AuditSection]) -> list[Table]:
 def _fill_matrix(table: Table, heat: HeatMap) -> None:
     """A heat map for a terminal: shifts in percentage points, with an asterisk where a test shows a difference."""
     from rich.text import Text
-
-    from t2i_parity.cards.report import points
 
     table.add_column("Δ pp; * Holm p < 0.05")
     for column in heat.columns:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from t2i_parity.cards.report_audit import AuditSection
 from t2i_parity.cards.report_sections import Section
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A value with what every printed score has. ``value`` and the interval are None when there is nothing to score."""
-
-    value: float | None
-    n: int
-    n_missing: int
-    ci_low: float | None
-    ci_high: float | None
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +19,20 @@ class LanguageScores:
     code: str
     name: str
     native_name: str
-    scores: dict[str, Score]
+    scores: Mapping[str, Score]
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How unequal a run is over languages, of its precision (standard deviation is the population's)."""
+    """How unequal a run is over languages, of its precision (standard deviation is the population's); all of one signature.
+
+    The groups of ``worst`` and ``best`` name the language.
+    """
 
     mean: Score
     std: Score
-    worst_language: str | None
     worst: Score
-    best_language: str | None
     best: Score
-    signature: str = ""
-    """What the mean and the spread depend on; empty when the rendering's signature says it all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +42,8 @@ class Rendering:
     run: str
     model: str
     reader: str
-    signature: str
-    overall: dict[str, Score]
+    signature: Signature
+    overall: Mapping[str, Score]
     languages: Sequence[LanguageScores]
     gap: Gap | None
     upper_bound: bool = False
@@ -95,7 +85,7 @@ class Audit:
     filter: str
     subset: str
     reference: str
-    signature: str
+    signature: Signature
     varieties: Sequence[VarietyAudit]
 
 

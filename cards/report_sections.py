@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
-from t2i_parity.cards.environment import visible
 from t2i_parity.cards.report_audit import Row
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Interval
 
-if TYPE_CHECKING:
-    from t2i_parity.cards.plots import Style
-    from t2i_parity.cards.report_data import Score
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A number as a plot shows it; ``value`` is None when there is nothing to score."""
+
+    value: float | None
+    n: int
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dots:
     """A dot with its interval for each row and series. ``rows`` are (name, code), the code empty where the name is all there is.
 
-    ``scores`` has a row's score by its place and the series' name; ``None`` as its value is drawn as "no score", no entry as nothing.
+    ``dots`` has a row's dot by its place and the series' name; ``None`` as its value is drawn as "no score", no entry as nothing.
     ``reference`` is a value that a line is drawn at, ``ends`` are the axis's where the values do not give them; ``level`` is the
     intervals' own, where it need not be the page's.
     """
@@ -29,7 +31,7 @@ class Dots:
     axis: str
     rows: Sequence[tuple[str, str]]
     series: Sequence[str]
-    scores: Mapping[tuple[int, str], Score]
+    dots: Mapping[tuple[int, str], Dot]
     reference: float | None = None
     ends: tuple[float, float] | None = None
     level: str = ""
@@ -69,7 +71,7 @@ class Block:
     title: str
     heads: Sequence[str]
     rows: Sequence[Row]
-    signatures: Sequence[tuple[str, str]] = ()
+    signatures: Sequence[tuple[Signature, str]] = ()
     note: str = ""
     words: frozenset[int] = frozenset()
     runs: Sequence[str] = ()
@@ -88,7 +90,7 @@ class Section:
     blocks: Sequence[Block] = field(default=())
 
 
-def signatures_of(sections: Sequence[Section]) -> list[tuple[str, str]]:
+def signatures_of(sections: Sequence[Section]) -> list[tuple[Signature, str]]:
     """(signature, what stands under it) of every table."""
     return [(signature, block.title) for section in sections for block in section.blocks for signature, _ in block.signatures]
 
@@ -96,53 +98,3 @@ def signatures_of(sections: Sequence[Section]) -> list[tuple[str, str]]:
 def runs_of(sections: Sequence[Section]) -> list[str]:
     """The runs that stand side by side in any table, once each."""
     return list(dict.fromkeys(run for section in sections for block in section.blocks for run in block.runs))
-
-
-def drawn(sections: Sequence[Section], look: Mapping[str, Style], signatures: Sequence[str], level: str) -> list[dict[str, Any]]:
-    """The sections as the template takes them: with figures drawn and signatures by their number on the page."""
-    answer = []
-    for section in sections:
-        blocks = []
-        for place, block in enumerate(section.blocks):
-            plot, legend = _figure(f"{section.key}{place}", block, look, level)
-            cited: dict[int, dict[str, None]] = {}
-            for signature, what in block.signatures:
-                cited.setdefault(signatures.index(signature) + 1, {})[what] = None
-            blocks.append(
-                {
-                    "block": block,
-                    "groups": [list(rows) for _, rows in groupby(block.rows, key=lambda row: (row.head, row.code))],
-                    "span": (len(block.heads) - block.leading) // max(1, len(block.runs)),
-                    "plot": plot,
-                    "legend": legend,
-                    "cited": [(number, list(names)) for number, names in sorted(cited.items())],
-                }
-            )
-        answer.append({"section": section, "blocks": blocks})
-    return answer
-
-
-def _figure(
-    salt: str, block: Block, look: Mapping[str, Style], level: str
-) -> tuple[tuple[Markup, Markup] | None, list[tuple[Markup, str]]]:
-    """(the plot in both shapes, its legend: a mark and a name each)."""
-    from t2i_parity.cards.plots_sections import dots_plot, levels_plot, series_look, shares_plot, swatch
-
-    figure, title = block.figure, visible(block.title)
-    below = "The table below the plot holds the same numbers."
-    if isinstance(figure, Dots):
-        styles = {name: look.get(name) or series_look(number) for number, name in enumerate(figure.series)}
-        interval = f"{figure.level or level} interval"
-        described = f"{len(figure.rows)} rows, {len(figure.series)} dots a row at most, each with its {interval}. {below}"
-        plot = dots_plot(salt, figure, styles, title, described)
-        legend = [(Markup(style.legend), name) for name, style in styles.items()]
-    elif isinstance(figure, Levels):
-        plot = levels_plot(salt, figure, title, f"{len(figure.rows)} by {len(figure.columns)} cells, each with its number. {below}")
-        legend = []
-    elif isinstance(figure, Shares):
-        described = f"{len(figure.rows)} bars, one a row, each parted by {len(figure.categories)} categories in the legend’s order. {below}"
-        plot = shares_plot(salt, figure, title, described)
-        legend = [(Markup(swatch(number)), name) for number, name in enumerate(figure.categories)]
-    else:
-        return None, []
-    return (Markup(plot.wide), Markup(plot.narrow)), legend

@@ -8,6 +8,8 @@ from typing import Any
 
 from t2i_parity.cards.dataset import hub_license
 from t2i_parity.cards.environment import environment
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Group, Score
 
 SCORES = "assets/scores.svg"
 """Where the plot of the scores stands in a published run."""
@@ -34,12 +36,12 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class ResultCard:
-    """What the card shows: the run's record, its tables as configs (name, path pattern), and its scores as in scores.json."""
+    """What the card shows: the run's record, its tables as configs (name, path pattern), and its scores."""
 
     title: str
     record: Mapping[str, Any]
     configs: Sequence[tuple[str, str]]
-    scores: Sequence[Mapping[str, Any]]
+    scores: Sequence[Score]
     published: Published | None = None
 
 
@@ -61,7 +63,7 @@ def result_card(card: ResultCard) -> str:
         ],
     }
     level = f"{card.record.get('scoring', {}).get('confidence_level', 0.95):.0%}"
-    signatures = list(dict.fromkeys(score["signature"] for score in card.scores))
+    signatures = list(dict.fromkeys(str(score.signature) for score in card.scores))
     return (
         environment()
         .get_template("result_card.md.j2")
@@ -100,16 +102,25 @@ _GATE = {
 }
 
 
-def _tables(scores: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Scores as tables, one a metric module, subset and signature: a row a group, a column a key."""
-    tables: dict[tuple[str, str, str], dict[str, Any]] = {}
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """The scores of one metric, subset and signature: a row a group, a column a key."""
+
+    metric: str
+    subset: str
+    signature: Signature
+    keys: Sequence[str]
+    rows: Mapping[Group, Mapping[str, Score]]
+
+
+def _tables(scores: Sequence[Score]) -> list[ScoreTable]:
+    found: dict[tuple[str, str, Signature], list[Score]] = {}
     for score in scores:
-        module, _, key = score["metric"].partition(".")
-        table = tables.setdefault(
-            (module, score["subset"], score["signature"]),
-            {"module": module, "subset": score["subset"], "signature": score["signature"], "keys": [], "rows": {}},
-        )
-        if key not in table["keys"]:
-            table["keys"].append(key)
-        table["rows"].setdefault(score["group"], {})[key] = score
-    return list(tables.values())
+        found.setdefault((score.metric, score.subset, score.signature), []).append(score)
+    tables = []
+    for (metric, subset, signature), members in found.items():
+        rows: dict[Group, dict[str, Score]] = {}
+        for score in members:
+            rows.setdefault(score.group, {})[score.key] = score
+        tables.append(ScoreTable(metric, subset, signature, list(dict.fromkeys(score.key for score in members)), rows))
+    return tables

@@ -12,11 +12,12 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
+from t2i_parity.cards.documents import Json, JsonObject
 from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
 from t2i_parity.dataset_builder.errors import InputError
 
@@ -65,7 +66,7 @@ class JsonSchema:
     """The form that an answer must have, for services that can hold a model to it; ``name`` in letters, digits and ``_``."""
 
     name: str
-    schema: Mapping[str, Any]
+    schema: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +215,10 @@ class _Service:
     def _path(self) -> str:
         raise NotImplementedError
 
-    def _body(self, request: ChatRequest) -> dict[str, Any]:
+    def _body(self, request: ChatRequest) -> JsonObject:
         raise NotImplementedError
 
-    def _completion(self, answer: Mapping[str, Any]) -> Completion:
+    def _completion(self, answer: Any) -> Completion:
         raise NotImplementedError
 
 
@@ -241,8 +242,8 @@ class OpenAiChat(_Service):
     def _path(self) -> str:
         return "chat/completions"
 
-    def _body(self, request: ChatRequest) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def _body(self, request: ChatRequest) -> JsonObject:
+        body: JsonObject = {
             "model": self.name,
             "messages": [_openai_message(message) for message in request.messages],
             self._token_limit: request.max_tokens,
@@ -252,13 +253,13 @@ class OpenAiChat(_Service):
         if request.seed is not None:
             body["seed"] = request.seed
         if request.schema is not None:
-            form = {"name": request.schema.name, "strict": True, "schema": dict(request.schema.schema)}
+            form: JsonObject = {"name": request.schema.name, "strict": True, "schema": dict(request.schema.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if request.top_logprobs:
             body |= {"logprobs": True, "top_logprobs": request.top_logprobs}
         return body
 
-    def _completion(self, answer: Mapping[str, Any]) -> Completion:
+    def _completion(self, answer: Any) -> Completion:
         choice = answer["choices"][0]
         message = choice["message"]
         text = message.get("content") or ""
@@ -293,8 +294,8 @@ class GeminiChat(_Service):
     def _path(self) -> str:
         return f"models/{quote(self.name, safe='')}:generateContent"
 
-    def _body(self, request: ChatRequest) -> dict[str, Any]:
-        how: dict[str, Any] = {"maxOutputTokens": request.max_tokens}
+    def _body(self, request: ChatRequest) -> JsonObject:
+        how: JsonObject = {"maxOutputTokens": request.max_tokens}
         if request.temperature is not None:
             how["temperature"] = request.temperature
         if request.seed is not None:
@@ -309,7 +310,7 @@ class GeminiChat(_Service):
         turns = [_gemini_turn(message) for message in request.messages if message.role != "system"]
         return {**({"systemInstruction": {"parts": system}} if system else {}), "contents": turns, "generationConfig": how}
 
-    def _completion(self, answer: Mapping[str, Any]) -> Completion:
+    def _completion(self, answer: Any) -> Completion:
         counted = answer.get("usageMetadata") or {}
         usage = None
         if "promptTokenCount" in counted:
@@ -378,19 +379,21 @@ def over_http(
 # Inside
 
 
-def _openai_message(message: Message) -> dict[str, Any]:
+def _openai_message(message: Message) -> JsonObject:
     if not message.images:
         return {"role": message.role, "content": message.text}
-    pictures = [{"type": "image_url", "image_url": {"url": f"data:{image.mime};base64,{image.base64}"}} for image in message.images]
+    pictures: list[JsonObject] = [
+        {"type": "image_url", "image_url": {"url": f"data:{image.mime};base64,{image.base64}"}} for image in message.images
+    ]
     return {"role": message.role, "content": [*pictures, {"type": "text", "text": message.text}]}
 
 
-def _gemini_turn(message: Message) -> dict[str, Any]:
-    pictures = [{"inlineData": {"mimeType": image.mime, "data": image.base64}} for image in message.images]
+def _gemini_turn(message: Message) -> JsonObject:
+    pictures: list[JsonObject] = [{"inlineData": {"mimeType": image.mime, "data": image.base64}} for image in message.images]
     return {"role": "model" if message.role == "assistant" else "user", "parts": [*pictures, {"text": message.text}]}
 
 
-def _gemini_alternatives(listed: Mapping[str, Any]) -> list[tuple[str, float]]:
+def _gemini_alternatives(listed: Any) -> list[tuple[str, float]]:
     return [(each["token"], each["logProbability"]) for each in listed.get("candidates") or []]
 
 

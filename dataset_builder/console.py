@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from t2i_parity.dataset_builder.errors import InputError
 
@@ -19,6 +21,22 @@ def output() -> Console:
     """The console for results. A log or a pipe has no width of its own; our tables need more than the 80 columns assumed then."""
     console = Console()
     return console if console.is_terminal else Console(width=120)
+
+
+def fact_sheet(title: str, facts: Mapping[str, object]) -> Table:
+    """What is known of one thing, a fact a row; what is empty is left out."""
+    made = Table(title=title, title_justify="left", show_header=False)
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for heading, value in facts.items():
+        if value:
+            made.add_row(Text(heading), Text(str(value)))
+    return made
+
+
+def apps() -> list[typer.Typer]:
+    """Every room's commands; with them, what a room hands to those below it."""
+    return [entry.load() for entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name)]
 
 
 def run(app: typer.Typer, prog_name: str, arguments: Sequence[str] | None = None) -> None:
@@ -39,6 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    for entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name):
-        root.registered_commands += entry.load().registered_commands
+    for app in apps():
+        root.registered_commands += app.registered_commands
     run(root, "t2i-parity", arguments)

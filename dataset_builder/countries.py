@@ -7,12 +7,12 @@ also lists dependent territories and a few uninhabited places.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -98,59 +98,6 @@ _ARTICLE = frozenset({
 })  # fmt: skip
 """The countries outside both lists above whose English name takes "the" inside a sentence."""
 
-_LOCALES = {"zh": "zh_Hans"}
-
-_NAMES: Mapping[str, Mapping[str, str]] = {
-    "CCK": {
-        "en": "Cocos Islands", "zh": "科科斯群岛", "hi": "कोकोस द्वीपसमूह", "es": "Islas Cocos", "ar": "جزر كوكوس", "fr": "Îles Cocos",
-        "pt": "Ilhas Cocos", "ru": "Кокосовые острова", "ja": "ココス諸島", "ko": "코코스 제도",
-    },
-    "COD": {
-        "en": "Democratic Republic of the Congo", "zh": "刚果民主共和国", "hi": "कांगो लोकतांत्रिक गणराज्य",
-        "es": "República Democrática del Congo", "ar": "جمهورية الكونغو الديمقراطية", "fr": "République démocratique du Congo",
-        "pt": "República Democrática do Congo", "ru": "Демократическая Республика Конго", "ja": "コンゴ民主共和国", "ko": "콩고민주공화국",
-    },
-    "COG": {
-        "en": "Republic of the Congo", "zh": "刚果共和国", "hi": "कांगो गणराज्य", "es": "República del Congo", "ar": "جمهورية الكونغو",
-        "fr": "République du Congo", "pt": "República do Congo", "ru": "Республика Конго", "ja": "コンゴ共和国", "ko": "콩고공화국",
-    },
-    "HKG": {
-        "en": "Hong Kong", "zh": "香港", "hi": "हाँग काँग", "es": "Hong Kong", "ar": "هونغ كونغ", "fr": "Hong Kong", "pt": "Hong Kong",
-        "ru": "Гонконг", "ja": "香港", "ko": "홍콩",
-    },
-    "MAC": {
-        "en": "Macao", "zh": "澳门", "hi": "मकाऊ", "es": "Macao", "ar": "ماكاو", "fr": "Macao", "pt": "Macau", "ru": "Макао",
-        "ja": "マカオ", "ko": "마카오",
-    },
-    "MMR": {
-        "en": "Myanmar", "zh": "缅甸", "hi": "म्यांमार", "es": "Myanmar", "ar": "ميانمار", "fr": "Myanmar", "pt": "Mianmar",
-        "ru": "Мьянма", "ja": "ミャンマー", "ko": "미얀마",
-    },
-    "PSE": {
-        "en": "Palestine", "zh": "巴勒斯坦", "hi": "फ़िलिस्तीन", "es": "Palestina", "ar": "فلسطين", "fr": "Palestine", "pt": "Palestina",
-        "ru": "Палестина", "ja": "パレスチナ", "ko": "팔레스타인",
-    },
-    "SGS": {"en": "South Georgia and the South Sandwich Islands"},
-    "SXM": {"fr": "Sint-Maarten"},
-    "TLS": {"ar": "تيمور الشرقية"},
-    "UMI": {
-        "en": "United States Minor Outlying Islands", "es": "Islas menores alejadas de Estados Unidos", "ru": "Внешние малые острова США",
-    },
-    "USA": {"hi": "संयुक्त राज्य अमेरिका", "ru": "США"},
-    "VCT": {"en": "Saint Vincent and the Grenadines"},
-    "VGB": {"ru": "Британские Виргинские острова"},
-    "VIR": {
-        "en": "United States Virgin Islands", "es": "Islas Vírgenes de los Estados Unidos", "ru": "Американские Виргинские острова",
-    },
-}  # fmt: skip
-"""Names that we give ourselves where CLDR's does not fit into a sentence: parentheses, dashes, abbreviations, an office's title."""
-
-_WHOLE_WORDS = {
-    "en": ((" & ", " and "), ("St. ", "Saint ")),
-    "ru": (("о-ва", "острова"), ("о-в", "остров"), ("Св.", "Святой")),
-}
-"""Abbreviations of CLDR's names, written out."""
-
 
 def countries(which: CountrySet) -> dict[str, Country]:
     """The countries of a set by alpha-3 code: the studied, then the contacted, then the rest of ISO 3166-1 in the order of their codes.
@@ -180,7 +127,7 @@ def _all() -> dict[str, Country]:
 
 
 def local_name(alpha3: str, language: str) -> str:
-    """A country's name in a language, from CLDR (the package Babel) unless it is declared above.
+    """A country's name in a language, from CLDR (the package Babel) unless the language declares it.
 
     Raises InputError when ISO 3166-1 has no such country, or CLDR no name for it.
 
@@ -189,13 +136,13 @@ def local_name(alpha3: str, language: str) -> str:
     """
     if alpha3 not in _alpha2():
         raise InputError(f"unknown country {alpha3!r}: expected an ISO 3166-1 alpha-3 code, such as {', '.join(list(COUNTRIES)[:3])}")
-    declared = _NAMES.get(alpha3, {}).get(language)
-    if declared is not None:
-        return declared
-    name = _locale(language).territories.get(_alpha2()[alpha3])
+    declared = LANGUAGES.get(language)
+    if declared and alpha3 in declared.countries:
+        return declared.countries[alpha3]
+    name = _locale((declared and declared.locale) or language).territories.get(_alpha2()[alpha3])
     if name is None:
-        raise InputError(f"CLDR has no name of {alpha3} in the language {language!r}; declare one in dataset_builder/countries.py")
-    for short, long in _WHOLE_WORDS.get(language, ()):
+        raise InputError(f"CLDR has no name of {alpha3} in the language {language!r}; write one into the language's field countries")
+    for short, long in declared.written_out if declared else ():
         name = name.replace(short, long)
     return unicodedata.normalize("NFC", name)
 
@@ -212,6 +159,6 @@ def _locale(language: str) -> Locale:
     from babel import Locale, UnknownLocaleError
 
     try:
-        return Locale.parse(_LOCALES.get(language, language))
+        return Locale.parse(language, sep="_" if "_" in language else "-")
     except (UnknownLocaleError, ValueError) as error:
         raise InputError(f"CLDR has no names of countries in the language {language!r}") from error

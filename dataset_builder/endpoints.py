@@ -10,7 +10,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.dataset_builder.errors import InputError, first_line
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -99,7 +100,7 @@ class Client:
         self._lock = threading.Lock()
         self._next = 0.0
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, body: Json) -> Any:
         """The JSON object that the service answers.
 
         Raises RequestError when this request has none after every attempt, InputError when no request would.
@@ -118,10 +119,10 @@ class Client:
                 self.spent.failed += 1
             raise RequestError(f"{error} ({self.endpoint.attempts} attempts)", error.status, error.body) from error
 
-    def post_all(self, path: str, bodies: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | RequestError]:
+    def post_all(self, path: str, bodies: Sequence[Json]) -> list[Any | RequestError]:
         """An answer or its error for each body, in their order, ``concurrency`` at a time."""
 
-        def one(body: Mapping[str, Any]) -> dict[str, Any] | RequestError:
+        def one(body: Json) -> Any | RequestError:
             try:
                 return self.post(path, body)
             except RequestError as error:
@@ -134,7 +135,7 @@ class Client:
 
     # Inside
 
-    def _attempt(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def _attempt(self, path: str, body: Json) -> Any:
         self._pace()
         with self._lock:
             self.spent.requests += 1

@@ -14,6 +14,10 @@ class InputError(Exception):
     """Bad input: the message names the place (file, row, column), what was expected, what was found, and the fix."""
 
 
+class InputWarning(UserWarning):
+    """What a person should know, and what stops nothing; commands print it as they print an error."""
+
+
 def first_line(error: BaseException, width: int = 240) -> str:
     """Kind and first line of an exception, short enough to stand inside a paragraph.
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.countries import COUNTRIES
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.sources.geo import SOURCE
-from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
+from t2i_parity.dataset_builder.storage import Folder, card_configs, parquet_bytes
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -161,8 +161,6 @@ def write(out: Path) -> pa.Table:
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; --out expects a folder to write the dataset into")
-    from t2i_parity.dataset_builder.repository import card_configs
-
     if (out / "README.md").exists() and [entry.get("config_name") for entry in card_configs(out)] != [NAME]:
         raise InputError(f"{out} holds another dataset; give --out a folder of its own for {NAME}")
     from t2i_parity.cards.published import published_card

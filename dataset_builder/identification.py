@@ -16,9 +16,10 @@ from typing import Any
 
 from fontTools import unicodedata as scripts
 
-from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, SCRIPTS, Script
 
-STUDIED = tuple(dict.fromkeys(language.standard or code for code, language in LANGUAGES.items()))
+STUDIED = ("en", "zh", "hi", "es", "ar", "fr", "pt", "ru", "ja", "ko", "de")
+"""The languages of the studies that the identifier answers; one of a user's is added for texts in it alone."""
 NEIGHBOURS = ("it", "nl", "ca", "fa", "ur", "uk", "bg", "mr")
 """Languages of no study that the identifier may answer, each close to one that is."""
 
@@ -26,13 +27,6 @@ SURE, UNLIKELY = 0.9, 0.05
 """The identifier is believed when it gives a language at least the one, and those that are accepted at most the other."""
 SHORT, SHORT_UNSPACED = 25, 10
 """Texts of fewer letters are short (unspaced: Chinese, Japanese): a name or two words may be in any language."""
-
-INSIDE: dict[str, frozenset[str]] = {
-    "Hans": frozenset({"Hani"}),
-    "Jpan": frozenset({"Hani", "Hira", "Kana"}),
-    "Kore": frozenset({"Hang", "Hani"}),
-}
-"""The scripts of single characters that a script of ISO 15924 is made of, where it is not one."""
 
 _KANA = re.compile("[\u3040-\u30ff]")
 
@@ -47,7 +41,7 @@ def accepted(code: str, text: str, short: bool) -> frozenset[str]:
     """
     language = LANGUAGES.get(code)
     known = {(language.standard if language else None) or code}
-    if code == "ja" and short and not _KANA.search(text):
+    if language and language.script == "Jpan" and short and not _KANA.search(text):
         known.add("zh")
     return frozenset(known)
 
@@ -71,18 +65,28 @@ class Verdict:
 _LOADING = threading.Lock()
 
 
-def identifier() -> Any:
-    """The identifier with its model, loaded once, whichever thread asks first."""
+def identifier(code: str = "en") -> Any:
+    """The identifier with its model for texts that are declared to be in a language, loaded once, whichever thread asks first; None where
+    it does not know the language."""
     with _LOADING:
-        return _loaded()
+        if code in STUDIED:
+            return _loaded()
+        return _loaded(code) if code in LANGUAGES and code in _every_language() else None
 
 
 @cache
-def _loaded() -> Any:
+def _every_language() -> frozenset[str]:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return frozenset(LanguageIdentifier.from_model_file(MODEL_FILE).nb_classes)
+
+
+@cache
+def _loaded(*more: str) -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     loaded = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    loaded.set_languages([*STUDIED, *NEIGHBOURS])
+    loaded.set_languages(list(dict.fromkeys([*STUDIED, *NEIGHBOURS, *more])))
     return loaded
 
 
@@ -95,14 +99,15 @@ def identified(text: str, code: str) -> Verdict | None:
     """
     declared = LANGUAGES.get(code)
     n = sum(map(str.isalpha, text))
-    if not n or ((declared.standard if declared else None) or code) not in STUDIED:
+    asked = identifier((declared.standard if declared else None) or code) if n else None
+    if asked is None:
         return None
     short = n < (SHORT if declared is None or declared.spaced else SHORT_UNSPACED)
     agreed = accepted(code, text, short)
-    language, probability = identifier().classify(text)
+    language, probability = asked.classify(text)
     if language in agreed:
         return Verdict(language, float(probability), float(probability), short, True)
-    others = sum(float(value) for other, value in identifier().rank(text) if other in agreed)
+    others = sum(float(value) for other, value in asked.rank(text) if other in agreed)
     return Verdict(language, float(probability), others, short, False)
 
 
@@ -115,5 +120,5 @@ def share_in_script(text: str, script: str) -> float | None:
     letters = [sign for sign in text if sign.isalpha()]
     if not letters:
         return None
-    inside = INSIDE.get(script, frozenset({script})) | {"Zyyy", "Zinh"}
+    inside = SCRIPTS.get(script, Script(script, script)).inside
     return sum(scripts.script(sign) in inside for sign in letters) / len(letters)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import yaml
 
 from t2i_parity.cards.croissant import croissant_json
 from t2i_parity.cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
@@ -20,7 +19,7 @@ from t2i_parity.dataset_builder.benchmark import EVAL_YAML, eval_yaml
 from t2i_parity.dataset_builder.describe import describe
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.schema import CONFIGS, Column, check_table, config, text_sha256
-from t2i_parity.dataset_builder.storage import Folder, parquet_bytes, read_parquet
+from t2i_parity.dataset_builder.storage import Folder, card_configs, decode_classes, parquet_bytes, read_parquet
 
 SPLIT = "test"
 
@@ -129,36 +128,6 @@ def content_sha256(table: pa.Table) -> str:
     for prompt_id, text in sorted(zip(table["prompt_id"].to_pylist(), table["text_sha256"].to_pylist(), strict=True)):
         digest.update(f"{prompt_id}\0{text}\n".encode())
     return digest.hexdigest()
-
-
-def decode_classes(table: pa.Table) -> pa.Table:
-    """The table with every ClassLabel column as strings."""
-    from datasets import ClassLabel, Features
-
-    if not table.schema.metadata or b"huggingface" not in table.schema.metadata:
-        return table
-    features = Features.from_arrow_schema(table.schema)
-    for name, feature in features.items():
-        if isinstance(feature, ClassLabel):
-            names = [None if value is None else feature.int2str(value) for value in table[name].to_pylist()]
-            table = table.set_column(table.column_names.index(name), name, pa.array(names, pa.string()))
-    return table.replace_schema_metadata(None)
-
-
-def card_configs(folder: Path) -> list[dict[str, Any]]:
-    """The ``configs`` that a dataset folder's README.md declares, [] when it declares none."""
-    readme = folder / "README.md"
-    if not readme.is_file():
-        return []
-    text = readme.read_text(encoding="utf-8")
-    if not text.startswith("---\n") or "\n---" not in text[4:]:
-        return []
-    try:
-        metadata = yaml.safe_load(text[4 : text.index("\n---", 4)])
-    except yaml.YAMLError as error:
-        raise InputError(f"{readme}: the front matter is not valid YAML ({first_line(error)})") from error
-    found = metadata.get("configs", []) if isinstance(metadata, dict) else []
-    return [entry for entry in found if isinstance(entry, dict)]
 
 
 def read_folder(folder: Path, config_name: str | None, split: str = SPLIT) -> tuple[pa.Table, str | None]:

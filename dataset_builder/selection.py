@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.storage import decode_classes
 
 Row = Mapping[str, Any]
 
@@ -68,8 +69,6 @@ def wanted(pairs: Iterable[str]) -> dict[str, list[str]]:
 
 def values_of(table: pa.Table) -> dict[str, set[str]]:
     """What a table's rows can be chosen by: the values of each keyword of ``select_rows``."""
-    from t2i_parity.dataset_builder.repository import decode_classes
-
     names = [name for name in _VALUE_OF if name in table.column_names]
     rows = decode_classes(table.select(names)).to_pylist()
     return {keyword: {_VALUE_OF[name](row) or UNSPECIFIED for row in rows} for name, keyword in _KEYWORDS.items()}
@@ -117,8 +116,6 @@ def select_rows(
 
 def select_table(table: pa.Table, *, mini: bool = False, limit: int | None = None, **wanted: Iterable[str]) -> pa.Table:
     """``select_rows`` over a table, with the same keywords; columns and metadata stay."""
-    from t2i_parity.dataset_builder.repository import decode_classes
-
     names = [name for name in ("pair_id", *_VALUE_OF) if name in table.column_names]
     rows = decode_classes(table.select(names)).to_pylist()
     numbered = [{**row, "_position": position} for position, row in enumerate(rows)]

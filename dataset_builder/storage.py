@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
@@ -100,3 +102,33 @@ def torn(path: str, error: Exception) -> InputError:
         f"{path} is not a readable parquet file ({first_line(error)}). Move it away and run the command that wrote it again: "
         "its rows are made anew, every other file stays as it is"
     )
+
+
+def decode_classes(table: pa.Table) -> pa.Table:
+    """The table with every ClassLabel column as strings."""
+    from datasets import ClassLabel, Features
+
+    if not table.schema.metadata or b"huggingface" not in table.schema.metadata:
+        return table
+    features = Features.from_arrow_schema(table.schema)
+    for name, feature in features.items():
+        if isinstance(feature, ClassLabel):
+            names = [None if value is None else feature.int2str(value) for value in table[name].to_pylist()]
+            table = table.set_column(table.column_names.index(name), name, pa.array(names, pa.string()))
+    return table.replace_schema_metadata(None)
+
+
+def card_configs(folder: Path) -> list[dict[str, Any]]:
+    """The ``configs`` that a dataset folder's README.md declares, [] when it declares none."""
+    readme = folder / "README.md"
+    if not readme.is_file():
+        return []
+    text = readme.read_text(encoding="utf-8")
+    if not text.startswith("---\n") or "\n---" not in text[4:]:
+        return []
+    try:
+        metadata = yaml.safe_load(text[4 : text.index("\n---", 4)])
+    except yaml.YAMLError as error:
+        raise InputError(f"{readme}: the front matter is not valid YAML ({first_line(error)})") from error
+    found = metadata.get("configs", []) if isinstance(metadata, dict) else []
+    return [entry for entry in found if isinstance(entry, dict)]

@@ -6,6 +6,8 @@ British English that DialectGen (Zhou et al. 2025) adds.
 
 from dataclasses import dataclass
 
+from t2i_parity.dataset_builder.languages import Declared
+
 
 @dataclass(frozen=True, slots=True)
 class Variety:
@@ -17,7 +19,7 @@ class Variety:
     reference: str | None = "SAE"
 
 
-_DECLARED = (
+VARIETIES: Declared[Variety] = Declared((
     Variety("SAE", "Standard American English", reference=None),
     Variety("AAVE", "African American Vernacular English"),
     Variety("ChcE", "Chicano English"),
@@ -25,9 +27,7 @@ _DECLARED = (
     Variety("IndE", "Indian English"),
     Variety("JamE", "Jamaican English"),
     Variety("BrE", "British English"),
-)
-
-VARIETIES: dict[str, Variety] = {variety.code: variety for variety in _DECLARED}
+))  # fmt: skip
 """Every declared variety by its code."""
 
 STUDY_VARIETIES: tuple[str, ...] = ("AAVE", "ChcE", "CollSgE", "IndE", "JamE")
@@ -45,4 +45,6 @@ def variety(code: str) -> Variety:
     try:
         return VARIETIES[code]
     except KeyError:
-        raise ValueError(f"unknown variety {code!r}: expected one of {', '.join(VARIETIES)}") from None
+        raise ValueError(
+            f"unknown variety {code!r}: expected one of {', '.join(VARIETIES)}. Declare one of your own in a YAML file: --vocabulary FILE"
+        ) from None

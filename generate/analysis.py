@@ -20,17 +20,17 @@ from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, TAGGED, e
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics._common import FloatArray, Resampling, estimate, ratio
 from t2i_parity.metrics.bias_entropy import core as bias_entropy
+from t2i_parity.metrics.clip_score.spec import SPEC as CLIP_SCORE
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.culture_alignment import core as culture_alignment
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
-from t2i_parity.metrics.text_rendering_precision.common import FloatArray, Resampling, estimate, ratio
 
 Records = list[dict[str, Any]]
 Encode = Callable[[list[str]], Sequence[Sequence[Any]]]
 
-ROW_SCORES = ("clip_score", "trigscore", "precision")
-"""The row scores of a ``scored`` table that are analysed, by how their columns end."""
 TRANSLITERATED = "_transliterated"
 FEW_PEOPLE = 10
 """Below so many people, a bias score of a cell is not told: an even spread cannot show in a handful."""
@@ -457,12 +457,15 @@ def analyse(
     columns = {name: table[name].to_pylist() for name in table.column_names if name != "image"}
     rows = [dict(zip(PROMPT_COLUMNS, cells, strict=True)) for cells in zip(*(columns[name] for name in PROMPT_COLUMNS), strict=True)]
     judges = {judge.replace("-", "_"): judge for judge in run.judges()}
+    analysed = [spec.unequal for spec in specs().values() if spec.unequal]
     scores: dict[str, list[float | None]] = {}
+    aligned: list[list[float | None]] = []
     for name, values in columns.items():
         for prefix, judge in judges.items():
-            for ending in ROW_SCORES:
-                if name == f"{prefix}_{ending}" and any(value is not None for value in values):
-                    scores[f"{judge} {ending}"] = values
+            for column in analysed:
+                if name == f"{prefix}_{column}" and any(value is not None for value in values):
+                    scores[f"{judge} {column}"] = values
+                    aligned += [values] if column == CLIP_SCORE.unequal else []
     plain = [row for row, each in enumerate(rows) if not _is_control(each)]
     languages, pairs = [rows[row]["language"] for row in plain], [rows[row]["pair_id"] for row in plain]
     found: list[Table] = []
@@ -487,7 +490,7 @@ def analyse(
         add(f"transliteration {name}", f"{name} in the own script and in Latin letters", "The same meanings in both.", records)
     records = trade_offs(own, pairs, languages, resampling)
     add("trade_offs", "Trade-offs between scores of the same images", "Spearman’s ρ over meanings.", records)
-    alignment = next((values for name, values in own.items() if name.endswith(" clip_score")), None)
+    alignment = [aligned[0][row] for row in plain] if aligned else None
     for prefix, judge in judges.items():
         if (people := columns.get(f"{prefix}_people")) is not None:
             seen = [people[row] for row in plain]
@@ -513,7 +516,7 @@ def analyse(
             add(f"culture_tags {judge}", f"Language against culture tag, {judge}", about, records)
     if not found:
         raise InputError(
-            f"{run.url} holds no score of single images ({', '.join(ROW_SCORES)}), people or cultures to analyse; "
+            f"{run.url} holds no score of single images ({', '.join(analysed)}), people or cultures to analyse; "
             "judge it with others, or give --tokenizer"
         )
     return found

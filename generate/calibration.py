@@ -31,14 +31,18 @@ from t2i_parity.dataset_builder.storage import Folder, parquet_bytes, read_parqu
 from t2i_parity.generate.backends.backgrounds import PACKAGED, digest, photograph_part, photographs
 from t2i_parity.generate.engine.collect import bars
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.entries import Scores, entry
+from t2i_parity.generate.entries import Scores
 from t2i_parity.generate.judges import Judge
 from t2i_parity.generate.models.glyph import DAMAGE, Glyph, GlyphSettings, damaged, legible
 from t2i_parity.generate.observe import Observing
 from t2i_parity.generate.run import seed_of, versions
+from t2i_parity.generate.specs import specs
+from t2i_parity.generate.specs.calibrated import CALIBRATION
+from t2i_parity.metrics import stored
+from t2i_parity.metrics._common import Resampling, Signature, estimate, ratio
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
+from t2i_parity.metrics.scores import ALL, Group, Interval, Score
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
-from t2i_parity.metrics.text_rendering_precision.common import Resampling, Signature, estimate, ratio
 from t2i_parity.metrics.toxicity_rejection import core as toxicity_rejection
 
 VERSION = "1.0"
@@ -159,12 +163,10 @@ class KnownText:
             for code in dict.fromkeys(row["language"] for row in part):
                 own = [row for row in part if row["language"] == code]
                 for damage in DAMAGE:
-                    name = "ceiling" if DAMAGE[damage] == 0 else "ned_char"
                     level = [row for row in own if row["damage"] == damage]
-                    entries.append(
-                        _estimated(f"calibration.{name}", f"language:{code},setting:{setting},damage:{damage}", level, signature, plan)
-                    )
-                entries.append(_slope(f"language:{code},setting:{setting}", own, signature, plan))
+                    cell = Group(language=code, setting=setting, damage=damage)
+                    entries.append(_estimated(_key_at(damage), cell, level, signature, plan))
+                entries.append(_slope(Group(language=code, setting=setting), own, signature, plan))
             entries += _gap(setting, [row for row in part if DAMAGE[row["damage"]] == 0], signature, plan)
         return entries
 
@@ -202,17 +204,22 @@ def _ned(read: str, wanted: str) -> float:
     return float(text_rendering_precision.ned([read], [wanted])[0])
 
 
-def _estimated(metric: str, group: str, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> dict[str, Any]:
+def _key_at(damage: str) -> str:
+    """What the mean at a level of damage is called."""
+    return "ceiling" if DAMAGE[damage] == 0 else "ned_char"
+
+
+def _estimated(key: str, group: Group, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Score:
     """The mean score of some rows."""
     seen = [row for row in rows if row["score"] is not None]
     parts = np.array([(row["score"], 1.0) for row in seen]).reshape(-1, 2)
     values, intervals = estimate(
         parts, [row["cluster"] for row in seen], lambda sums: ratio(sums[..., :1], sums[..., 1:]), ("value",), plan.resampling
     )
-    return _entry(metric, group, values["value"], intervals, len(seen), len(rows) - len(seen), signature)
+    return _score(key, group, values["value"], intervals, len(seen), len(rows) - len(seen), signature, plan)
 
 
-def _slope(group: str, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> dict[str, Any]:
+def _slope(group: Group, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Score:
     """The slope of a straight line through (truth, score), by least squares over all levels of damage."""
     seen = [row for row in rows if row["score"] is not None]
     parts = np.array([(1.0, row["truth"], row["score"], row["truth"] ** 2, row["truth"] * row["score"]) for row in seen]).reshape(-1, 5)
@@ -222,7 +229,7 @@ def _slope(group: str, rows: Sequence[Mapping[str, Any]], signature: Signature, 
         return ratio(n * xy - x * y, n * xx - x * x)[..., None]
 
     values, intervals = estimate(parts, [row["cluster"] for row in seen], statistics, ("value",), plan.resampling)
-    return _entry("calibration.slope", group, values["value"], intervals, len(seen), len(rows) - len(seen), signature, better=None)
+    return _score("slope", group, values["value"], intervals, len(seen), len(rows) - len(seen), signature, plan)
 
 
 def _gap(setting: str, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Scores:
@@ -233,11 +240,10 @@ def _gap(setting: str, rows: Sequence[Mapping[str, Any]], signature: Signature, 
     )
     entries = []
     for key in ("mean", "std", "worst", "best"):
-        group = f"setting:{setting}" + (f",language:{gap[f'{key}_language']}" if key in ("worst", "best") else "")
-        bounds = {"ci": {"value": gap.get("ci", {}).get(key, [None, None])}}
-        entries.append(
-            _entry(f"calibration.gap_{key}", group, gap[key], bounds, gap["n"], gap["n_missing"], signature, better=key != "std")
-        )
+        code = gap.get(f"{key}_language")
+        group = Group(setting=setting) if code is None else Group(setting=setting, language=code)
+        bounds = {"ci": {"value": gap.get("ci", {}).get(key)}}
+        entries.append(_score(f"gap_{key}", group, gap[key], bounds, gap["n"], gap["n_missing"], signature, plan))
     return entries
 
 
@@ -284,7 +290,7 @@ class BenignPhotographs:
         flagged = [None if row["probabilities"] is None else max(row["probabilities"]) for row in rows]
         answer = toxicity_rejection.compute(flagged, clusters=[row["cluster"] for row in rows], **asdict(plan.resampling))
         rate = {"ci": {"value": answer.get("ci", {}).get("rejection_rate", [None, None])}}
-        return [_entry("calibration.ceiling", "all", answer["rejection_rate"], rate, answer["n"], answer["n_missing"], signature)]
+        return [_score("ceiling", ALL, answer["rejection_rate"], rate, answer["n"], answer["n_missing"], signature, plan)]
 
 
 MATERIALS: tuple[Material, ...] = (KnownText(), BenignPhotographs())
@@ -342,13 +348,13 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
                     seen.append({**known, **cast(dict[str, Any], saw), "status": "ok", "reason": None})
             progress.advance(task, len(batch))
     fields = {"score": "ned_char", "material": f"{material.name}@{_hashed([json.dumps(record, sort_keys=True)])}"}
-    of = Signature("calibration", {**fields, "judge": signature.replace("|", ",").replace(":", "=")}, VERSION)
+    of = Signature("calibration", {**fields, "judge": Signature.parse(signature)}, VERSION)
     calibration = {
         **head,
         "unread": unread,
         "images_per_second": None if not spent else round(len(probes) / spent, 2),
         "packages": versions(),
-        "scores": material.scores(seen, of, plan),
+        "scores": [score.json() for score in material.scores(seen, of, plan)],
     }
     schema = pa.schema([*COLUMNS.items(), *((key, kind) for key, kind in judge.columns.items() if key not in COLUMNS)])
     folder = Folder(out)
@@ -396,15 +402,16 @@ def probes_of(out: str, name: str) -> list[dict[str, Any]]:
 
 def table(calibration: Mapping[str, Any]) -> Table:
     """What a calibration found, a line a language: NED at each level of damage, and the slope, setting by setting."""
-    values = {(each["metric"], each["group"]): each for each in calibration["scores"]}
+    scores = stored.read(calibration["scores"], specs())
+    values = {(score.key, score.group): score.value for score in scores}
     speed = calibration["images_per_second"]
     title = f"{calibration['judge']} ({'–' if speed is None else speed} images/s)"
     made = Table(title=title, title_justify="left", caption=calibration["signature"], caption_justify="left")
     if calibration["material"]["name"] != KnownText.name:
         for heading in ("score", "group", "value", "interval", "n", "missing"):
             made.add_column(heading)
-        for each in calibration["scores"]:
-            made.add_row(each["metric"], each["group"], _shown(each["value"]), _bounds(each), str(each["n"]), str(each["n_missing"]))
+        for each in scores:
+            made.add_row(each.spec.title, str(each.group), _shown(each.value), _bounds(each), str(each.n), str(each.n_missing))
         return made
     made.add_column("language")
     settings = list(calibration["material"]["settings"])
@@ -415,12 +422,8 @@ def table(calibration: Mapping[str, Any]) -> Table:
     for code in calibration["languages"]:
         cells = []
         for setting in settings:
-            for damage in DAMAGE:
-                name = "ceiling" if DAMAGE[damage] == 0 else "ned_char"
-                cells.append(
-                    _shown(values.get((f"calibration.{name}", f"language:{code},setting:{setting},damage:{damage}"), {}).get("value"))
-                )
-            cells.append(_shown(values.get(("calibration.slope", f"language:{code},setting:{setting}"), {}).get("value")))
+            cells += [_shown(values.get((_key_at(damage), Group(language=code, setting=setting, damage=damage)))) for damage in DAMAGE]
+            cells.append(_shown(values.get(("slope", Group(language=code, setting=setting)))))
         made.add_row(LANGUAGES[code].name, *cells)
     return made
 
@@ -429,23 +432,22 @@ def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _bounds(each: Mapping[str, Any]) -> str:
-    return "–" if each["ci_low"] is None else f"{each['ci_low']:.2f} … {each['ci_high']:.2f}"
+def _bounds(score: Score) -> str:
+    return "–" if score.interval is None else f"{score.interval.low:.2f} … {score.interval.high:.2f}"
 
 
-def _entry(
-    metric: str,
-    group: str,
+def _score(
+    key: str,
+    group: Group,
     value: float | None,
     intervals: Mapping[str, Any],
     n: int,
     n_missing: int,
     signature: Signature,
-    *,
-    better: bool | None = True,
-) -> dict[str, Any]:
-    low, high = intervals.get("ci", {}).get("value", (None, None))
-    return entry(metric, "calibration", group, value, n, n_missing, (low, high), str(signature), higher_is_better=better, unit="fraction")
+    plan: Plan,
+) -> Score:
+    interval = Interval.of(intervals.get("ci", {}).get("value"), plan.resampling.confidence_level)
+    return Score(CALIBRATION[key], "calibration", group, value, n, n_missing, interval, signature)
 
 
 def _hashed(texts: Sequence[str]) -> str:

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import calibration
-from t2i_parity.generate.entries import Scores, ScoreSettings, entry, with_judge
+from t2i_parity.generate.entries import Scores, ScoreSettings
+from t2i_parity.generate.specs.calibrated import CEILING, KEYS, SHARE
+from t2i_parity.metrics._common import Resampling, Signature, compare, estimate, ratio
+from t2i_parity.metrics.scores import Group, Interval, Score
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
-from t2i_parity.metrics.text_rendering_precision.common import Resampling, Signature, compare, estimate, ratio
-
-KEYS = ("precision", "ned_char")
-"""The scores of text rendering that ceilings are given of."""
 
 FloatArray = NDArray[np.float64]
 
@@ -40,7 +39,7 @@ def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[dict
             if setting not in settings:
                 raise InputError(f"{folder} has no ceiling of {name} in the setting {setting!r}; expected one of {', '.join(settings)}")
             rows = calibration.probes_of(folder, name)
-            material = Signature.parse(found["scores"][0]["signature"]).fields["material"]
+            material = str(Signature.parse(found["scores"][0]["signature"]).fields["material"])
             return material, [row for row in rows if row["setting"] == setting and row["damage"] == "none"]
     name, found = next(iter(known.items()))
     differing = "; ".join(f"{key}: {there!r} there, {here!r} here" for key, (there, here) in compare(found["signature"], reader).items())
@@ -51,7 +50,12 @@ def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[dict
 
 
 def beside(
-    rows: Sequence[Mapping[str, Any]], read: Sequence[str | None], subset: str, signature: str, reader: Signature, settings: ScoreSettings
+    rows: Sequence[Mapping[str, Any]],
+    read: Sequence[str | None],
+    subset: str,
+    signature: Signature,
+    reader: Signature,
+    settings: ScoreSettings,
 ) -> Scores:
     """Per language, ``reader_ceiling`` and ``share_of_ceiling`` (score over ceiling) of what one reader read; empty without calibration.
 
@@ -70,7 +74,7 @@ def beside(
     reached = text_rendering_precision.per_row(list(read), [row["render_text"] for row in rows], **how)
     best = text_rendering_precision.per_row([row["text"] for row in known], [row["wanted"] for row in known], **how) if known else {}
     resampling = Resampling(**settings.resampling)
-    of = with_judge(signature, "ceiling", f"{material},{settings.ceiling}")
+    of = signature.having(ceiling=f"{material},{settings.ceiling}")
     scores: Scores = []
     for code in dict.fromkeys(row["language"] for row in rows):
         own = [place for place, row in enumerate(rows) if row["language"] == code]
@@ -80,16 +84,15 @@ def beside(
             there = [(known[place]["cluster"], best[key][place]) for place in other]
             ceiling = _mean(there, resampling)
             share = _share(here, there, resampling)
-            for metric, (value, bounds), counted in (("reader_ceiling", ceiling, there), ("share_of_ceiling", share, here)):
+            for metric, (value, interval), counted in ((CEILING, ceiling, there), (SHARE, share, here)):
                 n = sum(not np.isnan(score) for _, score in counted)
-                made = entry(f"{metric}.{key}", subset, f"language:{code}", value, n, len(counted) - n, bounds, of)
-                scores.append({**made, "higher_is_better": None if metric == "reader_ceiling" else True})
+                scores.append(Score(metric[key], subset, Group(language=code), value, n, len(counted) - n, interval, of))
     return scores
 
 
 def check(scores: Scores, settings: ScoreSettings) -> None:
     """Raise InputError when a calibration was named and no reader of the run is in it."""
-    if settings.calibration and not any(score["metric"].startswith("reader_ceiling.") for score in scores):
+    if settings.calibration and not any(score.metric == CEILING.name for score in scores):
         held = ", ".join(calibration.read(settings.calibration)) or "none"
         raise InputError(
             f"{settings.calibration} holds no calibration of a reader of this run (it holds: {held}). Make one with: "
@@ -101,16 +104,16 @@ Scored = Sequence[tuple[str, float]]
 """Scores with their clusters; NaN where nothing was read."""
 
 
-def _mean(scored: Scored, resampling: Resampling) -> tuple[float | None, tuple[float | None, float | None]]:
+def _mean(scored: Scored, resampling: Resampling) -> tuple[float | None, Interval | None]:
     return _ratio(scored, (), resampling)
 
 
-def _share(reached: Scored, best: Scored, resampling: Resampling) -> tuple[float | None, tuple[float | None, float | None]]:
+def _share(reached: Scored, best: Scored, resampling: Resampling) -> tuple[float | None, Interval | None]:
     """The quotient of two means. Both are drawn anew for its interval: a ceiling from a few texts is not known exactly."""
-    return _ratio(reached, best, resampling) if best else (None, (None, None))
+    return _ratio(reached, best, resampling) if best else (None, None)
 
 
-def _ratio(upper: Scored, lower: Scored, resampling: Resampling) -> tuple[float | None, tuple[float | None, float | None]]:
+def _ratio(upper: Scored, lower: Scored, resampling: Resampling) -> tuple[float | None, Interval | None]:
     parts: list[tuple[float, float, float, float]] = []
     clusters: list[str] = []
     for side, scored in enumerate((upper, lower)):
@@ -124,5 +127,4 @@ def _ratio(upper: Scored, lower: Scored, resampling: Resampling) -> tuple[float 
         return (ratio(mean, ratio(sums[..., 2], sums[..., 3])) if lower else mean)[..., None]
 
     values, intervals = estimate(np.array(parts).reshape(-1, 4), clusters, statistics, ("value",), resampling)
-    low, high = intervals.get("ci", {}).get("value", (None, None))
-    return values["value"], (low, high)
+    return values["value"], Interval.of(intervals.get("ci", {}).get("value"), resampling.confidence_level)

@@ -13,72 +13,39 @@ of one meaning (``pair_id``), as one prompt in ten languages, are not independen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from t2i_parity.cards.compare import SIGNIFICANT, Comparison, Comparisons, Line
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit import pairs_of, variety_of
+from t2i_parity.generate.audit.page import variety_name
 from t2i_parity.generate.run import Run
-from t2i_parity.metrics.text_rendering_precision.common import (
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics._common import (
     BoolArray,
     FloatArray,
     Resampling,
     Signature,
+    WholeSums,
     correct_over_groups,
     estimate,
     mcnemar_p,
     ratio,
 )
-from t2i_parity.metrics.text_rendering_precision.common import compare as differing_keys
+from t2i_parity.metrics._common import compare as differing_keys
+from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
+from t2i_parity.metrics.scores import ALL, Group, RowScore, ScoreSpec
 
 JoinOn = Literal["prompt", "pair"]
 N_PERMUTATIONS = 9_999
 _BLOCK = 4_000_000
 """So many signs are drawn at once: 32 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowScore:
-    """A score that single rows have: its key in scores.json, and how the column of a ``scored`` table becomes numbers.
-
-    ``column`` is the column's name after the judge's; ``read`` makes a cell (never None) a number, given the score's signature.
-    """
-
-    metric: str
-    key: str
-    column: str
-    binary: bool = False
-    higher_is_better: bool = True
-    read: Callable[[Any, Signature], float] = lambda cell, signature: float(cell)
-
-    @property
-    def name(self) -> str:
-        """What scores.json calls it."""
-        return f"{self.metric}.{self.key}"
-
-
-def _rejected(heads: Sequence[float], signature: Signature) -> float:
-    # As in scoring: an image is toxic when any head of its classifier says so.
-    return float(max(heads) <= float(signature.fields["threshold"]))
-
-
-ROW_SCORES: tuple[RowScore, ...] = (
-    RowScore("text_rendering_precision", "precision", "precision"),
-    RowScore("text_rendering_precision", "ned_char", "ned_char"),
-    RowScore("text_rendering_precision", "ned_token", "ned_token"),
-    RowScore("text_rendering_precision", "sentence_accuracy", "exact", binary=True),
-    RowScore("trigscore", "trigscore", "trigscore"),
-    RowScore("clip_score", "clip_score", "clip_score"),
-    RowScore("toxicity_rejection", "rejection_rate", "probabilities", binary=True, read=_rejected),
-)
-"""Every score that can be compared row by row. A new one is one entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +110,7 @@ def _too_few(comparison: Comparison) -> list[str]:
         return []
     most = max(line.pairs for line in tested)
     return [
-        f"{comparison.metric} on {comparison.subset}: with at most {most} meanings in each of {len(tested)} groups, no Holm p can be "
+        f"{comparison.spec.name} on {comparison.subset}: with at most {most} meanings in each of {len(tested)} groups, no Holm p can be "
         f"below {min(1.0, least):.2f}; compare on more prompts"
     ]
 
@@ -156,13 +123,13 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One run as it is compared: its scored rows, and the signature of every score by (metric, judge, subset)."""
+    """One run as it is compared: its scored rows, and the signature of every score by (score, judge, subset)."""
 
     run: Run
     name: str
     model: str
     rows: list[dict[str, Any]]
-    signatures: Mapping[tuple[str, str, str], str]
+    signatures: Mapping[tuple[ScoreSpec, str, str], Signature]
 
     @classmethod
     def of(cls, run: Run, name: str) -> _Side:
@@ -171,30 +138,29 @@ class _Side:
             raise InputError(f"{run.url} is not scored; score it first: t2i-parity score {run.url}")
         identity = run.record["identity"]
         model = identity.get("model", {})
-        inner = {judge: text.replace("|", ",").replace(":", "=") for judge, text in run.record.get("judges", {}).items()}
-        signatures: dict[tuple[str, str, str], str] = {}
-        for entry in scores:
-            fields = Signature.parse(entry["signature"]).fields.values()
-            for judge, text in inner.items():
-                if text in fields:
-                    signatures.setdefault((entry["metric"], judge, entry["subset"]), entry["signature"])
-        asked = str(model.get("model", "")) if model else ", ".join(inner)
+        judges = {judge: Signature.parse(text) for judge, text in run.record.get("judges", {}).items()}
+        signatures: dict[tuple[ScoreSpec, str, str], Signature] = {}
+        for score in scores:
+            for judge, signature in judges.items():
+                if signature in score.signature.fields.values():
+                    signatures.setdefault((score.spec, judge, score.subset), score.signature)
+        asked = str(model.get("model", "")) if model else ", ".join(judges)
         guardrail = identity.get("guardrail")
         if guardrail:
             asked += f" with {guardrail.get('guardrail', guardrail.get('name', 'a guardrail'))}"
         return cls(run, name, asked, run.scored().read().to_pylist(), signatures)
 
-    def judges(self, metric: str, subset: str) -> list[str]:
-        return [judge for name, judge, of in self.signatures if (name, of) == (metric, subset)]
+    def judges(self, spec: ScoreSpec, subset: str) -> list[str]:
+        return [judge for scored, judge, of in self.signatures if (scored, of) == (spec, subset)]
 
 
-def _matched(first: _Side, second: _Side, metric: str, subset: str) -> tuple[list[tuple[str, str]], list[str]]:
+def _matched(first: _Side, second: _Side, spec: ScoreSpec, subset: str) -> tuple[list[tuple[str, str]], list[str]]:
     """The judges of a score that are to be compared, and notes on those that are not: of one name, or the only one on both sides."""
-    left, right = first.judges(metric, subset), second.judges(metric, subset)
+    left, right = first.judges(spec, subset), second.judges(spec, subset)
     if len(left) == 1 and len(right) == 1:
         return [(left[0], right[0])], []
     notes = [
-        f"{metric} on {subset} by {judge} is in {side.name} only, and not compared"
+        f"{spec.name} on {subset} by {judge} is in {side.name} only, and not compared"
         for side, judges, others in ((first, left, right), (second, right, left))
         for judge in judges
         if judge not in others
@@ -202,12 +168,12 @@ def _matched(first: _Side, second: _Side, metric: str, subset: str) -> tuple[lis
     return [(judge, judge) for judge in left if judge in right], notes
 
 
-def _check_signatures(first: _Side, second: _Side, metric: str, pair: tuple[str, str], *, apart_from: Iterable[str] = ()) -> None:
-    differing = differing_keys(*pair)
-    told = "; ".join(f"{key}: {a!r} and {b!r}" for key, (a, b) in differing.items() if key not in apart_from)
+def _check_signatures(first: _Side, second: _Side, spec: ScoreSpec, pair: tuple[Signature, Signature], *, apart_from: str = "") -> None:
+    differing = differing_keys(*(signature.without(apart_from) for signature in pair))
+    told = "; ".join(f"{key}: {a!r} and {b!r}" for key, (a, b) in differing.items())
     if told:
         raise InputError(
-            f"{metric}: {first.run.url} and {second.run.url} cannot be compared, since their signatures differ in {told}. "
+            f"{spec.name}: {first.run.url} and {second.run.url} cannot be compared, since their signatures differ in {told}. "
             "Judge and score both in the same way"
         )
 
@@ -239,25 +205,26 @@ def _images(first: _Side, second: _Side, settings: CompareSettings, resampling: 
         if not keys:
             continue
         rows = [left[key] for key in keys]
-        for score in ROW_SCORES:
-            matched, unmatched = _matched(first, second, score.name, subset)
+        for spec in (score for metric in specs().values() for score in metric.scores):
+            if spec.row is None:
+                continue
+            matched, unmatched = _matched(first, second, spec, subset)
             notes.update(dict.fromkeys(unmatched))
             for judge, other in matched:
-                pair = first.signatures[score.name, judge, subset], second.signatures[score.name, other, subset]
-                _check_signatures(first, second, score.name, pair)
-                signature = Signature.parse(pair[0])
+                pair = first.signatures[spec, judge, subset], second.signatures[spec, other, subset]
+                _check_signatures(first, second, spec, pair)
                 values = np.array(
-                    [[_number(of[key], name, score, signature) for of, name in ((left, judge), (right, other))] for key in keys],
+                    [[_number(of[key], name, spec.row, pair[0]) for of, name in ((left, judge), (right, other))] for key in keys],
                     np.float64,
                 )
-                yield _level(first, second, score, subset, judge, pair, rows, values, only, settings, resampling)
-        compared = {score.metric for score in ROW_SCORES} | {"cross_lingual_gap"}
+                yield _level(first, second, spec, subset, judge, pair, rows, values, only, settings, resampling)
+        compared = {spec.metric for spec, _, _ in first.signatures if spec.row is not None}
         _note_the_rest(first, subset, compared, "has no scores of single rows, and is not compared", notes)
 
 
 def _note_the_rest(side: _Side, subset: str, compared: Iterable[str], why: str, notes: dict[str, None]) -> None:
     """Say which scores stand in scores.json and not in the comparison."""
-    metrics = dict.fromkeys(name.partition(".")[0] for name, _, of in side.signatures if of == subset)
+    metrics = dict.fromkeys(spec.metric for spec, _, of in side.signatures if of == subset)
     notes.update(dict.fromkeys(f"{metric} on {subset} {why}" for metric in metrics if metric not in compared))
 
 
@@ -286,46 +253,45 @@ def _number(row: Mapping[str, Any], judge: str, score: RowScore, signature: Sign
 def _level(
     first: _Side,
     second: _Side,
-    score: RowScore,
+    spec: ScoreSpec,
     subset: str,
     judge: str,
-    signatures: tuple[str, str],
+    signatures: tuple[Signature, Signature],
     rows: Sequence[Mapping[str, Any]],
     values: FloatArray,
     only: Sequence[int],
     settings: CompareSettings,
     resampling: Resampling,
 ) -> Comparison:
+    assert spec.row is not None
     clusters = [str(row["pair_id"]) for row in rows]
     languages = [str(row["language"]) for row in rows]
     order = list(LANGUAGES)
     codes = sorted(set(languages), key=lambda code: (order.index(code) if code in LANGUAGES else len(order), code))
     lines = [
         _line(
-            f"language:{code}",
+            Group(language=code),
             LANGUAGES[code].name if code in LANGUAGES else code,
             _where(languages, code),
             values,
             clusters,
-            score.binary,
+            spec.row.binary,
             settings,
             resampling,
         )
         for code in codes
     ]
-    summary = [_line("all", "All rows", np.ones(len(rows), bool), values, clusters, score.binary, settings, resampling)]
+    summary = [_line(ALL, "All rows", np.ones(len(rows), bool), values, clusters, spec.row.binary, settings, resampling)]
     if len(codes) > 1:
-        summary += _inequality(languages, codes, values, clusters, score, resampling)
+        summary += _inequality(languages, codes, values, clusters, spec, resampling)
     return Comparison(
-        metric=score.name,
+        spec=spec,
         subset=subset,
         first=first.name,
         second=second.name,
         by=judge,
         signature=signatures[0],
         other_signature=signatures[1],
-        kind="level",
-        higher_is_better=score.higher_is_better,
         lines=_corrected(lines),
         summary=summary,
         joined_on=_KEY[settings.on],
@@ -339,7 +305,7 @@ def _where(values: Sequence[str], wanted: str) -> BoolArray:
 
 
 def _line(
-    group: str,
+    group: Group,
     name: str,
     chosen: BoolArray,
     values: FloatArray,
@@ -395,21 +361,25 @@ def sign_flip_p(differences: FloatArray, n_permutations: int = N_PERMUTATIONS, s
     observed = abs(differences.sum())
     # Sums of the same numbers in another order differ in their last digits.
     least = observed - 1e-9 * max(1.0, np.abs(differences).sum())
+    summed = WholeSums(differences[:, None], n)
     if 2**n <= n_permutations:
         signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        return float(np.mean(np.abs(signs @ differences) >= least))
+        return float(np.mean(np.abs(summed(signs)) >= least))
     rng = np.random.default_rng(seed)
     as_large, left = 0, n_permutations
     while left:
         rows = min(left, max(1, _BLOCK // n))
         signs = 2.0 * rng.integers(0, 2, (rows, n), dtype=np.int8) - 1.0
-        as_large += int((np.abs(signs @ differences) >= least).sum())
+        as_large += int((np.abs(summed(signs)) >= least).sum())
         left -= rows
     return (1 + as_large) / (1 + n_permutations)
 
 
+_OVER_LANGUAGES: Mapping[Literal["std", "worst"], str] = {"std": "Std over languages", "worst": "Worst language"}
+
+
 def _inequality(
-    languages: Sequence[str], codes: Sequence[str], values: FloatArray, clusters: Sequence[str], score: RowScore, resampling: Resampling
+    languages: Sequence[str], codes: Sequence[str], values: FloatArray, clusters: Sequence[str], spec: ScoreSpec, resampling: Resampling
 ) -> list[Line]:
     """How much more unequal the second run is than the first: the spread over language means, and the mean of the worst language."""
     kept = np.flatnonzero(~np.isnan(values).any(axis=1))
@@ -419,7 +389,7 @@ def _inequality(
 
     def statistics(total: FloatArray) -> FloatArray:
         first, second = (ratio(total[..., k * side : k * (side + 1)], total[..., :k]) for side in (1, 2))
-        worst = np.min if score.higher_is_better else np.max
+        worst = np.min if spec.direction == "higher" else np.max
         parts = [first.std(axis=-1), second.std(axis=-1), worst(first, axis=-1), worst(second, axis=-1)]
         return np.stack([*parts, parts[1] - parts[0], parts[3] - parts[2]], axis=-1)
 
@@ -428,25 +398,31 @@ def _inequality(
     answer, interval = estimate(sums, of, statistics, names, resampling)
     missing = int(np.isnan(values[:, 0]).sum()), int(np.isnan(values[:, 1]).sum())
     lines = []
-    for key, name in (("std", "Std over languages"), ("worst", "Worst language")):
+    for key, name in _OVER_LANGUAGES.items():
         low, high = interval["ci"][key] if interval else (None, None)
         first, second = answer[f"{key}_first"], answer[f"{key}_second"]
-        lines.append(Line(key, name, first, second, answer[key], low, high, len(kept), len(set(of)), *missing))
+        lines.append(Line(ALL, name, first, second, answer[key], low, high, len(kept), len(set(of)), *missing, of=key))
     return lines
 
 
 def _corrected(lines: Sequence[Line]) -> list[Line]:
     """The lines with Holm's p-values over all of them."""
-    answer = correct_over_groups({"by_group": {line.group: {"p": line.p} for line in lines}}, "p")["by_group"]
-    return [replace(line, p_holm=answer[line.group]["p_holm"]) for line in lines]
+    answer = correct_over_groups({"by_group": {str(place): {"p": line.p} for place, line in enumerate(lines)}}, "p")["by_group"]
+    return [replace(line, p_holm=answer[str(place)]["p_holm"]) for place, line in enumerate(lines)]
 
 
 # Audits -------------------------------------------------------------------------------------------------------------
 
-_DELTA = {
-    "toxic": ("dialect_penalty.delta_tpr_pp", "shift of detection"),
-    "benign": ("dialect_penalty.delta_fpr_pp", "shift of false alarms"),
-}
+_DELTA = {"toxic": DIALECT_PENALTY["delta_tpr_pp"], "benign": DIALECT_PENALTY["delta_fpr_pp"]}
+
+
+class _Pair(TypedDict):
+    """Two wordings of one meaning, by the rows of their verdicts."""
+
+    subset: str
+    label: str
+    texts: tuple[str, str]
+    rows: tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: Resampling, notes: dict[str, None]) -> Iterable[Comparison]:
@@ -464,23 +440,23 @@ def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: 
                     f"{first.run.url} and {second.run.url} were asked different texts in the pair {key[0]!r} ({key[1]}); "
                     "audit both on the same prompts"
                 )
-        for label, (metric, about) in _DELTA.items():
+        for label, spec in _DELTA.items():
             keys = [key for key in shared if left[key]["label"] == label]
             if not keys:
                 continue
-            matched, unmatched = _matched(first, second, metric, subset)
+            matched, unmatched = _matched(first, second, spec, subset)
             notes.update(dict.fromkeys(unmatched))
             for judge, other in matched:
-                pair = first.signatures[metric, judge, subset], second.signatures[metric, other, subset]
+                pair = first.signatures[spec, judge, subset], second.signatures[spec, other, subset]
                 # Which filter was asked is what is compared; all else must be the same.
-                _check_signatures(first, second, metric, pair, apart_from=["filter"])
-                values = np.array([[left[key]["shift"](judge), right[key]["shift"](other)] for key in keys], np.float64)
+                _check_signatures(first, second, spec, pair, apart_from="filter")
+                values = np.array([[_shift(left[key], judge), _shift(right[key], other)] for key in keys], np.float64)
                 clusters = [key[0] for key in keys]
                 varieties = [key[1] for key in keys]
                 lines = [
                     _line(
-                        f"variety:{code}",
-                        VARIETIES[code].name if code in VARIETIES else LANGUAGES[code].name,
+                        Group(variety=code),
+                        variety_name(code),
                         _where(varieties, code),
                         values,
                         clusters,
@@ -492,41 +468,38 @@ def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: 
                     for code in dict.fromkeys(varieties)
                 ]
                 yield Comparison(
-                    metric=metric,
+                    spec=spec,
                     subset=subset,
                     first=first.name,
                     second=second.name,
                     by=judge if judge == other else f"{judge}, {other}",
                     signature=pair[0],
                     other_signature=pair[1],
-                    kind="shift",
-                    higher_is_better=False,
                     lines=_corrected(lines),
                     # No line over all varieties: it would weigh them by how many pairs each happens to have.
                     summary=[],
                     joined_on="pair_id and variety",
                     only_first=sum(key not in right for key in left if left[key]["label"] == label),
                     only_second=sum(key not in left for key in right if right[key]["label"] == label),
-                    about=about,
                 )
         _note_the_rest(first, subset, ["dialect_penalty"], "is not compared: its numbers are on each filter’s own scale", notes)
 
 
-def _pairs(side: _Side) -> dict[tuple[str, str], dict[str, Any]]:
-    """Every pair by (pair_id, variety): its subset, label and texts, and how far the variety's verdict lies from its reference's."""
-    found = {}
+def _pairs(side: _Side) -> dict[tuple[str, str], _Pair]:
+    """Every pair by (pair_id, variety)."""
+    found: dict[tuple[str, str], _Pair] = {}
     for reference, variety in pairs_of(side.rows):
         one, other = side.rows[reference], side.rows[variety]
         found[other["pair_id"], variety_of(other)] = {
             "subset": other["subset"],
             "label": other["label"],
             "texts": (one["text_sha256"], other["text_sha256"]),
-            "shift": lambda judge, one=one, other=other: _shift(one, other, judge),
+            "rows": (one, other),
         }
     return found
 
 
-def _shift(reference: Mapping[str, Any], variety: Mapping[str, Any], judge: str) -> float:
-    column = f"{judge.replace('-', '_')}_flagged"
-    one, other = reference.get(column), variety.get(column)
+def _shift(pair: _Pair, judge: str) -> float:
+    """How far the variety's verdict lies from its reference's."""
+    one, other = (row.get(f"{judge.replace('-', '_')}_flagged") for row in pair["rows"])
     return float("nan") if one is None or other is None else float(other) - float(one)

@@ -5,32 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from t2i_parity.dataset_builder.errors import InputError
-
-
-@dataclass(frozen=True, slots=True)
-class Face:
-    """One face of a font file; ``index`` selects the face inside a collection."""
-
-    file: str
-    index: int = 0
-
-
-_NOTO = (Face("NotoSans-Regular.ttf"),)
-FACES: dict[str, tuple[Face, ...]] = {
-    "Latn": _NOTO,
-    "Cyrl": _NOTO,
-    "Arab": (Face("NotoNaskhArabic-Regular.ttf"), Face("NotoSansArabic-Regular.ttf")),
-    "Deva": (Face("NotoSansDevanagari-Regular.ttf"),),
-    "Jpan": (Face("NotoSansCJK-Regular.ttc", 0),),
-    "Kore": (Face("NotoSansCJK-Regular.ttc", 1),),
-    "Hans": (Face("NotoSansCJK-Regular.ttc", 2),),
-}
-"""Faces by ISO 15924 script, in the order in which they are tried. A new script is one entry."""
+from t2i_parity.dataset_builder.languages import SCRIPTS
 
 FOLDERS = (
     "/usr/share/fonts",
@@ -62,19 +41,24 @@ def _coverage(path: Path, index: int) -> frozenset[int]:
         return frozenset(font.getBestCmap())
 
 
+def _faces(script: str) -> list[tuple[str, int]]:
+    """A script's font files in the order in which they are tried, and the face inside each: those it declares, or Noto's by its name."""
+    name = SCRIPTS[script].name.replace(" ", "")
+    fonts = SCRIPTS[script].fonts or (f"NotoSans{name}-Regular.ttf", f"NotoSerif{name}-Regular.ttf", "NotoSans-Regular.ttf")
+    parts = [font.partition("#") for font in fonts]
+    return [(file, int(index or 0)) for file, _, index in parts]
+
+
 def face_for(text: str, script: str) -> tuple[Path, int]:
     """The first face of a script that has a glyph for every character of a text (spaces aside): its file and index.
 
     Raises InputError with the install command when no font of the script is there, and ValueError naming the characters when the
     fonts that are there cannot show the text.
     """
-    if script not in FACES:
-        raise InputError(f"no font is declared for the script {script}; add one to FACES in generate/fonts.py")
-    present = [(_files()[face.file], face.index) for face in FACES[script] if face.file in _files()]
+    faces = _faces(script)
+    present = [(_files()[file], index) for file, index in faces if file in _files()]
     if not present:
-        raise InputError(
-            f"no font for the script {script} was found ({' or '.join(face.file for face in FACES[script])}). {install_command()}"
-        )
+        raise InputError(f"no font for the script {script} was found ({' or '.join(file for file, _ in faces)}). {install_command()}")
     lacking: list[str] = []
     for path, index in present:
         lacking = sorted({character for character in text if not character.isspace() and ord(character) not in _coverage(path, index)})
@@ -98,7 +82,7 @@ def faces_for(text: str, script: str) -> list[tuple[Path, int]]:
     for name, path in sorted(_files().items()):
         if not any(part in name for part in UNUSUAL):
             # The regions of a collection stand in one order in all of its weights.
-            index = next((face.index for face in FACES[script] if path.suffix == ".ttc"), 0)
+            index = _faces(script)[0][1] if path.suffix == ".ttc" else 0
             if wanted <= _coverage(path, index):
                 found.append((path, index))
     return found

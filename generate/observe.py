@@ -50,8 +50,9 @@ def judge(
     rows = image_rows(run)
     stages = []
     for name, instrument in instruments.items():
-        parts = begin(run, name, instrument.signature(), console, repair=repair)
+        # A signature may depend on the rows' languages, which a judge is shown here.
         instrument.check(rows)
+        parts = begin(run, name, instrument.signature(), console, repair=repair)
         see = Observing(instrument, retries=retries)
         stages.append(Stage(name, instrument.signature(), instrument.columns, parts, see, [row["image_id"] for row in rows]))
     skip = set.intersection(*(stage.done for stage in stages))

@@ -9,11 +9,10 @@ from typing import Any
 
 from t2i_parity.cards.environment import number
 from t2i_parity.cards.report_audit import Cell, Row
-from t2i_parity.cards.report_data import Score
-from t2i_parity.cards.report_sections import Block, Dots, Levels, Section, Shares
+from t2i_parity.cards.report_sections import Block, Dot, Dots, Levels, Section, Shares
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.report_sections import DASH, cell_of, name_of
-from t2i_parity.generate.run import Run
+from t2i_parity.generate.report_sections import DASH, Scored, cell_of, name_of
+from t2i_parity.metrics.scores import Interval
 
 Record = Mapping[str, Any]
 FILE = "analysis.json"
@@ -31,10 +30,11 @@ class _Place:
     blocks: Mapping[str, Callable[[str, Sequence[Record]], list[Block]]]
 
 
-def analysis_sections(runs: Sequence[tuple[str, Run]]) -> list[Section]:
+def analysis_sections(scored: Sequence[Scored]) -> list[Section]:
     """The sections that any run's analyses fill, run after run. Raises InputError when a file is none that ``analyse`` wrote."""
     found: dict[str, list[Block]] = {}
-    for name, run in runs:
+    for each in scored:
+        run = each.run
         if not run.folder.exists(FILE):
             continue
         try:
@@ -42,10 +42,10 @@ def analysis_sections(runs: Sequence[tuple[str, Run]]) -> list[Section]:
             for analysis in content["analyses"]:
                 place, make = _place_of(str(analysis["name"]))
                 records = analysis["records"]
-                how = _settings(content["settings"]) if any("ci" in each for each in records) else ""
+                how = _settings(content["settings"]) if any("ci" in record for record in records) else ""
                 about = " ".join(part for part in (str(analysis["about"]), how) if part)
                 made = make(str(analysis["title"]), records)
-                found.setdefault(place, []).extend(_told_of(block, name, about, content["settings"]) for block in made)
+                found.setdefault(place, []).extend(_told_of(block, each.name, about, content["settings"]) for block in made)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             told = f"{type(error).__name__}: {error}"
             raise InputError(f"{run.url}/{FILE} is not what analyse writes ({told}); make it anew: t2i-parity analyse {run.url}") from error
@@ -111,17 +111,17 @@ def _table(title: str, records: Sequence[Record], head: str, without: Sequence[s
     return Block(title, (_told(head), *map(_told, columns)), rows, words=words, **more)
 
 
-def _score(record: Record, key: str) -> Score:
-    low, high = record.get("ci", {}).get(key, (None, None))
-    return Score(record[key], record["n"], record.get("n_missing", 0), low, high)
+def _dot(record: Record, key: str) -> Dot:
+    # A plot does not say the level that its note says.
+    return Dot(record[key], record["n"], Interval.of(record.get("ci", {}).get(key), 0.95))
 
 
 def _dots(records: Sequence[Record], head: str, keys: Sequence[str], axis: str, ends: tuple[float, float] | None = None) -> Dots | None:
     """A dot for each record and key; None where no record has any."""
     if all(record[key] is None for record in records for key in keys):
         return None
-    scores = {(place, _told(key)): _score(record, key) for place, record in enumerate(records) for key in keys}
-    return Dots(axis, [_named(record[head]) for record in records], [_told(key) for key in keys], scores, ends=ends)
+    dots = {(place, _told(key)): _dot(record, key) for place, record in enumerate(records) for key in keys}
+    return Dots(axis, [_named(record[head]) for record in records], [_told(key) for key in keys], dots, ends=ends)
 
 
 def _other(title: str, records: Sequence[Record]) -> list[Block]:
@@ -148,9 +148,9 @@ def _trade_offs(title: str, records: Sequence[Record]) -> list[Block]:
     """One table, and one plot of all pairs where there are no more than shapes to tell them apart."""
     told = [{"scores": f"{each['first']} and {each['second']}", **each} for each in records]
     groups, pairs = ([*dict.fromkeys(each[name] for each in told)] for name in ("group", "scores"))
-    scores = {(groups.index(each["group"]), each["scores"]): _score(each, "rho") for each in told}
-    told_apart = len(pairs) <= 8 and any(score.value is not None for score in scores.values())
-    figure = Dots("Spearman's rho", [_named(group) for group in groups], pairs, scores, ends=(-1, 1)) if told_apart else None
+    dots = {(groups.index(each["group"]), each["scores"]): _dot(each, "rho") for each in told}
+    told_apart = len(pairs) <= 8 and any(dot.value is not None for dot in dots.values())
+    figure = Dots("Spearman's rho", [_named(group) for group in groups], pairs, dots, ends=(-1, 1)) if told_apart else None
     named = [{**each, "group": _named(each["group"])[0]} for each in told]
     return [_table(title, named, "scores", ("first", "second"), figure=figure, note=RHO)]
 

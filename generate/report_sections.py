@@ -1,132 +1,81 @@
-"""Scores and analyses → the report's sections beside text rendering and audits: what stands where, and in which words."""
+"""Scores → the report's sections beside text rendering and audits: what stands where, and in which words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from t2i_parity.cards.environment import number
 from t2i_parity.cards.report_audit import Cell, Row
-from t2i_parity.cards.report_data import Score
-from t2i_parity.cards.report_sections import Block, Dots, Levels, Section
+from t2i_parity.cards.report_sections import Block, Dot, Dots, Levels, Section
+from t2i_parity.cards.report_texts import CEILING_ABOUT, CEILING_NOTE, GAP_HEADS, GAP_NOTE, MEANS_NOTE, UNKNOWN_ABOUT, instrument_name
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.metrics.dialect_penalty.common import Signature
-
-Entry = Mapping[str, Any]
-Scored = Sequence[tuple[str, Sequence[Entry]]]
-"""(run, its scores) of runs of images; no two runs of one name."""
-
-TEXT, GAP, CEILING, SHARE = "text_rendering_precision", "cross_lingual_gap", "reader_ceiling", "share_of_ceiling"
-DASH = "–"
+from t2i_parity.generate.run import Run
+from t2i_parity.generate.specs import specs
+from t2i_parity.generate.specs.calibrated import CEILING, SHARE
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
+from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Score, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """How a metric is called on the page, and how it is read."""
+class Scored:
+    """A run and its scores; no two of one page share a name."""
 
-    title: str
-    about: str
-
-
-WORDS: Mapping[str, _Words] = {
-    "trigscore": _Words(
-        "TRIGScore",
-        "A rater’s mark for each image, read from how likely it found each word of the scale: 1 is the best word for certain, 0 the worst. "
-        "Confidence is how sure the rater was.",
-    ),
-    "clip_score": _Words(
-        "CLIPScore",
-        "How well images fit their prompts: the cosine of their embeddings under one multilingual encoder. Encoders do not know all "
-        "languages equally well, so a difference between languages is that of the model and the encoder together.",
-    ),
-    "bias_entropy": _Words(
-        "Bias score",
-        "How evenly the people shown are spread over races, genders and ages: 1 is evenly, 0 is all of one kind. n counts people, and an "
-        "image without anybody is one missing. Few people cannot be spread evenly, so languages compare only where n is alike.",
-    ),
-    "toxicity_rejection": _Words(
-        "Toxicity rejection",
-        "Of prompts that ask for harm, the share of images that a classifier found free of it: 1 is all.",
-    ),
-    "culture_alignment": _Words(
-        "Culture alignment",
-        "Cue rate: images in which a culture can be told. Match rate: those that show the culture of the prompt’s language, among images "
-        "with a cue (or with a known culture). Western rate: those that show a Western one, also where another was expected (shift).",
-    ),
-}
-"""The metrics in the order of the page; any other comes after them under its own name."""
-NAMES = {"trigscore": "TRIGScore", "clip_score": "CLIPScore", "ned_char": "Characters", "n_truncated": "Prompts cut short"}
-"""What a score is called where its key does not say it."""
-OWN_PLACE = (TEXT, GAP, CEILING, SHARE, "dialect_penalty")
-"""Modules that the page shows elsewhere, or beside others."""
+    name: str
+    run: Run
+    scores: Sequence[Score]
 
 
-def metric_sections(scored: Scored) -> list[Section]:
+Sections = Callable[[Sequence[Scored]], list[Section]]
+"""Makes sections of the report from runs of images; none where they have nothing for it."""
+Keyed = Mapping[tuple[Group, ScoreSpec], Score]
+"""Scores of one run, subset and signature."""
+Runs = Mapping[str, Keyed]
+Codes = Sequence[tuple[str, str, Group]]
+"""Rows of a table: (name, code, of whom)."""
+DASH = "–"
+
+
+def metric_sections(scored: Sequence[Scored]) -> list[Section]:
     """A section a metric: a table each subset and signature, its spread over languages, and its dimensions where there are several."""
-    modules = dict.fromkeys(_module(entry) for _, scores in scored for entry in scores)
-    known = [*(name for name in WORDS if name in modules), *(name for name in modules if name not in WORDS)]
-    sections = []
-    for module in known:
-        if module in OWN_PLACE:
+    names = list(dict.fromkeys(score.metric for each in scored for score in each.scores))
+    made = []
+    for place, name in enumerate(names):
+        # What a file holds and nobody here declares has a place for its anchor, since anything may stand in a file.
+        spec = specs().get(name) or MetricSpec(str(place), name, UNKNOWN_ABOUT, (), order=1000 + place)
+        if spec.place in ("gap", "ceilings", "audit", "none") or name == TEXT.name:
             continue
-        words = WORDS.get(module, _Words(module, "A score of images by language."))
         blocks: list[Block] = []
-        for (subset, signature), runs in _placed(scored, module).items():
-            blocks += _metric(words.title, subset, signature, runs)
-            blocks += _gap(words.title, subset, signature, scored)
-            blocks += _dimensions(words.title, subset, signature, runs)
-        sections.append(Section(f"metric-{_anchor(module, list(modules))}", words.title, (words.about,), blocks))
-    return sections
+        for (subset, signature), runs in _placed(scored, name).items():
+            blocks += _metric(spec.title, subset, signature, runs)
+            blocks += _gap(spec.title, subset, signature, scored)
+            blocks += _dimensions(spec.title, subset, signature, runs)
+        made.append((spec.order, Section(f"metric-{spec.name.replace('_', '-')}", spec.title, (spec.about,), blocks)))
+    return [section for _, section in sorted(made, key=lambda pair: pair[0])]
 
 
-def _anchor(module: str, modules: Sequence[str]) -> str:
-    """A name for an id: the module's own where it is ours, else its place, since anything may stand in a file."""
-    return module.replace("_", "-") if module in WORDS else str(modules.index(module))
-
-
-def _module(entry: Entry) -> str:
-    return str(entry["metric"]).split(".", 1)[0]
-
-
-def _key(entry: Entry) -> str:
-    return str(entry["metric"]).partition(".")[2] or str(entry["metric"])
-
-
-Keyed = Mapping[tuple[str, str], Entry]
-"""Entries of one run, subset and signature by (group, key)."""
-
-
-def _placed(scored: Scored, module: str) -> dict[tuple[str, str], dict[str, dict[tuple[str, str], Entry]]]:
-    """Entries of a metric by (subset, signature), by run."""
-    found: dict[tuple[str, str], dict[str, dict[tuple[str, str], Entry]]] = {}
-    for run, scores in scored:
-        for entry in scores:
-            if _module(entry) == module:
-                place = found.setdefault((entry["subset"], entry["signature"]), {})
-                place.setdefault(run, {})[entry["group"], _key(entry)] = entry
+def _placed(scored: Sequence[Scored], metric: str) -> dict[tuple[str, Signature], dict[str, dict[tuple[Group, ScoreSpec], Score]]]:
+    """Scores of a metric by (subset, signature), by run."""
+    found: dict[tuple[str, Signature], dict[str, dict[tuple[Group, ScoreSpec], Score]]] = {}
+    for each in scored:
+        for score in each.scores:
+            if score.metric == metric:
+                place = found.setdefault((score.subset, score.signature), {})
+                place.setdefault(each.name, {})[score.group, score.spec] = score
     return found
 
 
-def score_of(entry: Entry) -> Score:
-    """An entry of scores.json as the page takes it."""
-    return Score(entry["value"], entry["n"], entry["n_missing"], entry["ci_low"], entry["ci_high"])
-
-
-def _cells(entry: Entry | None) -> list[Cell]:
+def _cells(score: Score | None) -> list[Cell]:
     """Value with its interval, n, and n missing; dashes where nothing stands."""
-    if entry is None:
+    if score is None:
         return [Cell(DASH)] * 3
-    counts = [Cell(str(entry["n"])), Cell(str(entry["n_missing"]))]
-    return [_value(entry["value"], (entry["ci_low"], entry["ci_high"]), count=entry.get("unit") == "count"), *counts]
-
-
-def _value(value: float | None, interval: Sequence[float | None], *, count: bool = False) -> Cell:
-    if value is None:
-        return Cell(DASH)
-    if count:
-        return Cell(f"{value:g}")
-    return cell_of(value, *interval)
+    counts = [Cell(str(score.n)), Cell(str(score.n_missing))]
+    if score.value is None:
+        return [Cell(DASH), *counts]
+    return [Cell(f"{score.value:g}") if score.spec.unit == "count" else cell_of(score.value, *score.ends), *counts]
 
 
 def cell_of(value: float, low: float | None, high: float | None) -> Cell:
@@ -143,187 +92,141 @@ def name_of(code: str) -> str:
     return LANGUAGES[code].name if code in LANGUAGES else code
 
 
-def _groups(runs: Mapping[str, Keyed], kind: str) -> list[str]:
-    """The groups of one kind in any run, such as the codes of ``language:``."""
-    return list(dict.fromkeys(group.split(":", 1)[1] for keyed in runs.values() for group, _ in keyed if group.startswith(f"{kind}:")))
+def _codes(runs: Runs, axis: str) -> list[str]:
+    """The codes that any run has on an axis, alone or with others."""
+    return list(dict.fromkeys(group[axis] for keyed in runs.values() for group, _ in keyed if axis in group))
 
 
-def _keys(runs: Mapping[str, Keyed]) -> list[str]:
-    return list(dict.fromkeys(key for keyed in runs.values() for _, key in keyed))
+def _alone(runs: Runs, axis: str) -> list[str]:
+    """The codes of groups that are cut by this axis only."""
+    return list(dict.fromkeys(group[axis] for keyed in runs.values() for group, _ in keyed if group.axes == (axis,)))
 
 
-def _told(key: str) -> str:
-    return NAMES.get(key, key.replace("_", " ").capitalize())
+def _languages(runs: Runs) -> Codes:
+    return [(name_of(code), code, Group(language=code)) for code in _alone(runs, "language")]
 
 
-HEADS = ("Value [interval]", "n", "Missing")
+def _specs(runs: Runs) -> list[ScoreSpec]:
+    return list(dict.fromkeys(spec for keyed in runs.values() for _, spec in keyed))
 
 
 def _table(
-    title: str,
-    head: str,
-    groups: Sequence[tuple[str, str, str]],
-    keys: Sequence[str],
-    runs: Mapping[str, Keyed],
-    signature: str,
-    **more: Any,
+    title: str, head: str, groups: Codes, shown: Sequence[ScoreSpec], runs: Runs, signatures: Sequence[tuple[Signature, str]], **more: Any
 ) -> Block:
-    """Groups, (name, code, group in the scores), as rows, one a key, and runs side by side."""
-    several = len(keys) > 1
+    """Groups as rows, one a score, and runs side by side."""
+    several = len(shown) > 1
     rows = [
         Row(
             name,
-            [*([Cell(_told(key))] if several else []), *(cell for keyed in runs.values() for cell in _cells(keyed.get((group, key))))],
+            [*([Cell(spec.title)] if several else []), *(cell for keyed in runs.values() for cell in _cells(keyed.get((group, spec))))],
             code,
         )
         for name, code, group in groups
-        for key in keys
+        for spec in shown
     ]
-    leading = 1 + several
-    heads = (head, *(["Score"] if several else []), *HEADS * len(runs))
+    heads = (head, *(["Score"] if several else []), *("Value [interval]", "n", "Missing") * len(runs))
     words = frozenset({1} if several else ())
-    return Block(title, heads, rows, [(signature, "")], runs=tuple(runs), leading=leading, words=words, **more)
+    return Block(title, heads, rows, signatures, runs=tuple(runs), leading=1 + several, words=words, **more)
 
 
-def _dots(
-    axis: str, groups: Sequence[tuple[str, str, str]], key: str, runs: Mapping[str, Keyed], reference: float | None = None
-) -> Dots | None:
-    scores = {
-        (place, run): score_of(entry)
+def _dots(axis: str, groups: Codes, spec: ScoreSpec, runs: Runs, reference: float | None = None) -> Dots | None:
+    dots = {
+        (place, run): Dot(score.value, score.n, score.interval)
         for place, (_, _, group) in enumerate(groups)
         for run, keyed in runs.items()
-        if (entry := keyed.get((group, key))) is not None
+        if (score := keyed.get((group, spec))) is not None
     }
-    told = any(score.value is not None for score in scores.values())
-    return Dots(axis, [(name, code) for name, code, _ in groups], list(runs), scores, reference) if told else None
+    told = any(dot.value is not None for dot in dots.values())
+    return Dots(axis, [(name, code) for name, code, _ in groups], list(runs), dots, reference) if told else None
 
 
-def _metric(title: str, subset: str, signature: str, runs: Mapping[str, Keyed]) -> list[Block]:
-    keys = _keys(runs)
-    languages = [(name_of(code), code, f"language:{code}") for code in _groups(runs, "language")]
+def _metric(title: str, subset: str, signature: Signature, runs: Runs) -> list[Block]:
+    shown, languages = _specs(runs), _languages(runs)
     # One dot beside nothing compares nothing.
-    figure = _dots(_told(keys[0]), languages, keys[0], runs) if len(languages) > 1 or len(runs) > 1 else None
-    groups = [*languages, ("All languages", "", "all")]
-    note = f"the plot shows “{_told(keys[0])}”" if len(keys) > 1 and figure else ""
-    return [_table(f"{title} on {subset}", "Language", groups, keys, runs, signature, figure=figure, note=note)]
+    figure = _dots(shown[0].title, languages, shown[0], runs) if len(languages) > 1 or len(runs) > 1 else None
+    groups = [*languages, ("All languages", "", ALL)]
+    note = f"the plot shows “{shown[0].title}”" if len(shown) > 1 and figure else ""
+    return [_table(f"{title} on {subset}", "Language", groups, shown, runs, [(signature, "")], figure=figure, note=note)]
 
 
-def _dimensions(title: str, subset: str, signature: str, runs: Mapping[str, Keyed]) -> list[Block]:
+def _dimensions(title: str, subset: str, signature: Signature, runs: Runs) -> list[Block]:
     """One block a run: dimensions by language as a heat map, one scale over all runs, and the same as a folded table."""
-    keys = _keys(runs)
+    shown = _specs(runs)
     crossed = {
-        run: {group: entry for (group, key), entry in keyed.items() if key == keys[0] and ",language:" in group}
+        run: {group: score.value for (group, spec), score in keyed.items() if spec == shown[0] and {*group} == {"dimension", "language"}}
         for run, keyed in runs.items()
     }
-    most = max((abs(e["value"]) for found in crossed.values() for e in found.values() if e["value"] is not None), default=0.0)
+    most = max((abs(value) for found in crossed.values() for value in found.values() if value is not None), default=0.0)
     blocks = []
     for run, keyed in runs.items():
         own = {run: keyed}
-        dimensions = list(dict.fromkeys(name.split(",language:", 1)[0] for name in _groups(own, "dimension")))
-        codes = _groups(own, "language")
+        dimensions, codes = _codes(own, "dimension"), _alone(own, "language")
         if not dimensions or not codes:
             continue
-        values = [[_plain(crossed[run].get(f"dimension:{name},language:{code}")) for code in codes] for name in dimensions]
+        values = [[crossed[run].get(Group(dimension=name, language=code)) for code in codes] for name in dimensions]
         groups = [
             row
             for name in dimensions
             for row in [
-                (name, "", f"dimension:{name}"),
-                *((f"{name}, {name_of(code)}", code, f"dimension:{name},language:{code}") for code in codes),
+                (name, "", Group(dimension=name)),
+                *((f"{name}, {name_of(code)}", code, Group(dimension=name, language=code)) for code in codes),
             ]
         ]
         figure = Levels([(name, "") for name in dimensions], [(name_of(code), code) for code in codes], values, most)
-        made = _table(f"{title} on {subset} by dimension: {run}", "Dimension", groups, keys, own, signature, figure=figure, folded=True,
-                      note=f"the map shows “{_told(keys[0])}”")  # fmt: skip
+        made = _table(f"{title} on {subset} by dimension: {run}", "Dimension", groups, shown, own, [(signature, "")], figure=figure,
+                      folded=True, note=f"the map shows “{shown[0].title}”")  # fmt: skip
         blocks.append(made)
     return blocks
 
 
-def _plain(entry: Entry | None) -> float | None:
-    return None if entry is None else entry["value"]
-
-
-def _gap(title: str, subset: str, of: str, scored: Scored) -> list[Block]:
+def _gap(title: str, subset: str, of: Signature, scored: Sequence[Scored]) -> list[Block]:
     """Inequality over languages of the row score under signature ``of``: its spread, and the means of branches and scripts."""
-    inner = of.replace("|", ",").replace(":", "=")
     blocks = []
-    for (place, signature), runs in _placed(scored, GAP).items():
-        if place != subset or Signature.parse(signature).fields.get("of") != inner:
+    for (place, signature), runs in _placed(scored, GAP.name).items():
+        if place != subset or signature.fields.get("of") != of:
             continue
         rows = []
         for run, keyed in runs.items():
-            ends = {key: next(((g, e) for (g, k), e in keyed.items() if k == key), None) for key in ("worst", "best")}
-            cells = [*_cells(keyed.get(("all", "std")))[:1], *_cells(keyed.get(("all", "mean")))]
-            rows.append(Row(run, [*cells, *(cell for key in ("worst", "best") for cell in _end(ends[key]))]))
-        heads = (
-            "Run",
-            "Std over languages",
-            "Mean of languages",
-            "n",
-            "Missing",
-            "Worst served",
-            "Its value",
-            "n",
-            "Best served",
-            "Its value",
-            "n",
-        )
-        note = "std is the population’s over languages: at 0, all are served alike"
-        blocks.append(
-            Block(f"{title} on {subset}: spread over languages", heads, rows, [(signature, "")], note=note, words=frozenset({5, 8}))
-        )
-        for kind in ("branch", "script"):
-            groups = [(name, "", f"{kind}:{name}") for name in _groups(runs, kind)]
+            cells = [*_cells(keyed.get((ALL, GAP["std"])))[:1], *_cells(keyed.get((ALL, GAP["mean"])))]
+            ends = [next((score for (_, spec), score in keyed.items() if spec.key == key), None) for key in ("worst", "best")]
+            rows.append(Row(run, [*cells, *(cell for end in ends for cell in _end(end))]))
+        cited = [(signature, "")]
+        blocks.append(Block(f"{title} on {subset}: spread over languages", GAP_HEADS, rows, cited, note=GAP_NOTE, words=frozenset({5, 8})))
+        for axis in ("branch", "script"):
+            groups = [(name, "", Group({axis: name})) for name in _alone(runs, axis)]
             if groups:
-                made = _table(f"{title} on {subset} by {kind}", kind.capitalize(), groups, ["mean"], runs, signature,
-                              note="means over languages, each counting alike", folded=True)  # fmt: skip
+                made = _table(f"{title} on {subset} by {axis}", axis.capitalize(), groups, [GAP["mean"]], runs, cited, note=MEANS_NOTE,
+                              folded=True)  # fmt: skip
                 blocks.append(made)
     return blocks
 
 
-def _end(found: tuple[str, Entry] | None) -> list[Cell]:
+def _end(score: Score | None) -> list[Cell]:
     """The worst or best served language of a run: its name, value and n."""
-    if found is None or found[0] == "language:None":
+    if score is None or "language" not in score.group:
         return [Cell(DASH)] * 3
-    group, entry = found
-    return [Cell(name_of(group.split(":", 1)[1])), *_cells(entry)[:2]]
+    return [Cell(name_of(score.group["language"])), *_cells(score)[:2]]
 
 
-def ceiling_sections(scored: Scored) -> list[Section]:
+def ceiling_sections(scored: Sequence[Scored]) -> list[Section]:
     """Text-rendering scores beside their reader's ceiling and the share of it that was reached, where a calibration was given."""
     blocks: list[Block] = []
-    raw = _placed(scored, TEXT)
-    shares = _placed(scored, SHARE)
-    for place, ceilings in _placed(scored, CEILING).items():
-        subset, signature = place
-        parsed = Signature.parse(signature)
-        beside = {name: text for name, text in parsed.fields.items() if name != "ceiling"}
-        of = str(Signature(parsed.metric, beside, parsed.version))
-        parts = (raw.get((subset, of), {}), ceilings, shares.get(place, {}))
-        runs: dict[str, dict[tuple[str, str], Entry]] = {}
-        for run in ceilings:
-            keyed = runs.setdefault(run, {})
-            for kind, part in zip(KINDS, parts, strict=True):
-                keyed.update({(group, f"{kind}{_told(key)}"): entry for (group, key), entry in part.get(run, {}).items()})
-        names = _keys(ceilings)
-        keys = [f"{kind}{_told(key)}" for key in names for kind in KINDS]
-        groups = [(name_of(code), code, f"language:{code}") for code in _groups(ceilings, "language")]
-        figure = _dots(f"Share of ceiling, {_told(names[0]).lower()}", groups, f"{KINDS[2]}{_told(names[0])}", runs, 1.0)
-        reader = parsed.fields.get("reader", "").split(",", 1)[0]
-        made = _table(f"{subset}, read by {reader}", "Language", groups, keys, runs, signature, figure=figure,
-                      note="the plot shows the share reached; its line at 1 is the ceiling")  # fmt: skip
+    raw, shares = _placed(scored, TEXT.name), _placed(scored, SHARE.name)
+    for (subset, signature), ceilings in _placed(scored, CEILING.name).items():
+        of = signature.without("ceiling")
+        parts = (raw.get((subset, of), {}), ceilings, shares.get((subset, signature), {}))
+        runs = {run: {key: score for part in parts for key, score in part.get(run, {}).items()} for run in ceilings}
+        there = _specs(ceilings)
+        keys = [spec.key for spec in CEILING.scores if spec in there]
+        if not keys:
+            continue
+        shown = [metric[key] for key in keys for metric in (TEXT, CEILING, SHARE)]
+        languages, best = _languages(ceilings), SHARE[keys[0]]
+        figure = _dots(f"Share of ceiling, {TEXT[keys[0]].title.lower()}", languages, best, runs, 1.0)
         cited = [(of, "scores"), (signature, "ceilings and shares")] if parts[0] else [(signature, "")]
-        blocks.append(replace(made, signatures=cited))
+        reader = instrument_name(signature, "reader")
+        blocks.append(_table(f"{subset}, read by {reader}", "Language", languages, shown, runs, cited, figure=figure, note=CEILING_NOTE))
     return [Section("ceilings", "Beside the reader’s ceiling", CEILING_ABOUT, blocks)] if blocks else []
-
-
-KINDS = ("", "Ceiling: ", "Share of ceiling: ")
-"""The lines of a score with a ceiling."""
-CEILING_ABOUT = (
-    "What the same reader makes of faultless pictures in the same language is its ceiling. A score of 0.6 where the reader reaches 0.9 "
-    "at best is another thing than 0.6 where it reaches 1: the share is the score over the ceiling. Above 1, the run’s pictures were "
-    "easier to read than the material. A language without calibration has no ceiling and no share.",
-)
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -21,6 +21,9 @@ from t2i_parity.cards.result import ResultCard, result_card
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.parts import TORN, Parts
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics import stored
+from t2i_parity.metrics.scores import Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,13 +205,21 @@ class Run:
 
     # Scores
 
-    def scores(self) -> list[dict[str, Any]]:
-        """What scores.json holds, [] before the first scoring."""
-        return json.loads(self.folder.read("scores.json")) if self.folder.exists("scores.json") else []
+    def scores(self) -> list[Score]:
+        """What scores.json holds, [] before the first scoring. Raises InputError when it is not what scoring writes."""
+        if not self.folder.exists("scores.json"):
+            return []
+        level = self.record.get("scoring", {}).get("confidence_level", 0.95)
+        try:
+            return stored.read(
+                json.loads(self.folder.read("scores.json")), specs(), judges=self.record.get("judges", {}).values(), level=level
+            )
+        except ValueError as error:
+            raise InputError(f"{self.folder.path('scores.json')}: {error}; score the run anew: t2i-parity score {self.url}") from error
 
-    def write_scores(self, scores: Sequence[Mapping[str, Any]]) -> None:
+    def write_scores(self, scores: Sequence[Score]) -> None:
         """Write scores.json, one score a line so that two versions can be compared by eye."""
-        lines = ",\n ".join(json.dumps(score, ensure_ascii=False, allow_nan=False) for score in scores)
+        lines = ",\n ".join(json.dumps(score.json(), ensure_ascii=False, allow_nan=False) for score in scores)
         self.folder.write(f"[{lines}]\n".encode(), "scores.json")
 
     def write_card(self) -> None:

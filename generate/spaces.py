@@ -1,12 +1,14 @@
-"""The metrics to the hub: each folder as a Space, from which ``evaluate.load("<ns>/<name>", revision="v1.0")`` takes it.
+"""The metrics to the hub: each folder as a Space, from which ``evaluate.load("<ns>/<name>", revision="v1.0-<content>")`` takes it.
 
-A tag is for ever: whoever loads ``v1.0`` gets what was published under it first, so that a number that was computed once can be computed
-again. Another content needs another ``VERSION`` in the metric's ``core.py``, which its signature names too.
+A tag names the version of the arithmetic, which signatures name too (``VERSION`` in the core: raise it when numbers change), and the
+content that was published, which may change by a comment alone. It is for ever, so that a number that was computed once can be computed
+again.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,13 +22,15 @@ from rich.text import Text
 import t2i_parity.metrics as package
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.specs import specs
 
-_SKIPPED = ("__pycache__",)
+# A spec says how our own commands read a metric, and imports them.
+_SKIPPED = ("__pycache__", "spec.py")
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A metric's folder: its files, contents where the folder has links, and the version that its core declares."""
+    """A metric's folder: its files, and the version that its core declares."""
 
     name: str
     version: str
@@ -35,13 +39,16 @@ class Space:
 
     @property
     def tag(self) -> str:
-        """The tag of this version."""
-        return f"v{self.version}"
+        """What ``evaluate.load`` takes as revision: the version, and the first digits of a hash over all files."""
+        digest = hashlib.sha256()
+        for name, path in sorted(self.files.items()):
+            digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        return f"v{self.version}-{digest.hexdigest()[:8]}"
 
     @property
     def message(self) -> tuple[str, str]:
         """Title and body of the commit."""
-        return f"{self.name} {self.version}", "T2I Parity metric"
+        return f"{self.name} {self.tag.removeprefix('v')}", "T2I Parity metric"
 
     def replaces(self, path: str) -> bool:
         """Whether a file there is code of an earlier version, which a newer one could import by mistake."""
@@ -51,31 +58,31 @@ class Space:
 def metrics() -> list[Space]:
     """Every metric that can be published, by name."""
     root = Path(str(package.__file__)).parent
-    return [_space(core.parent) for core in sorted(root.glob("*/core.py"))]
+    return [space_of(core.parent) for core in sorted(root.glob("*/core.py"))]
 
 
 def table(spaces: Iterable[Space]) -> Table:
-    """The metrics for people: name, what it says of itself, the columns of observations that score makes it from, and its version."""
-    from t2i_parity.generate.score import MEASURES
-
+    """The metrics for people: name, what it says of itself, the columns of observations that score makes it from, and its revision."""
     made = Table(
         title="Metrics",
         title_justify="left",
-        caption='evaluate.load("metrics/NAME") in a clone, evaluate.load("<ns>/NAME", revision="vVERSION") from the hub',
+        caption='evaluate.load("metrics/NAME") in a clone, evaluate.load("<ns>/NAME", revision="REVISION") from the hub',
         caption_justify="left",
         box=box.SIMPLE_HEAD,
     )
     made.add_column("name", no_wrap=True)
     made.add_column("what it measures", overflow="fold")
     made.add_column("scored from", overflow="fold")
-    made.add_column("v", no_wrap=True)
+    made.add_column("revision", no_wrap=True)
     for space in spaces:
-        sources = ["+".join(measure.columns) for measure in MEASURES if measure.metric == space.name]
-        made.add_row(space.name, Text(str(_front(space.files["README.md"])["description"])), ", ".join(sources) or "–", space.version)
+        spec = specs().get(space.name)
+        sources = "+".join(spec.columns) if spec is not None else ""
+        made.add_row(space.name, Text(str(_front(space.files["README.md"])["description"])), sources or "–", space.tag)
     return made
 
 
-def _space(folder: Path) -> Space:
+def space_of(folder: Path) -> Space:
+    """A metric's folder as what is published of it."""
     files = {
         path.relative_to(folder).as_posix(): path
         for path in sorted(folder.rglob("*"))
@@ -120,8 +127,8 @@ def _tagged(space: Space, target: publish.Target, planned: publish.Plan) -> bool
     if there.changes:
         changed = ", ".join(change.path for change in there.changes)
         raise InputError(
-            f"{target.repo_id} has {space.tag} with another content ({changed}), and a published version never changes. Raise VERSION in "
-            f"metrics/{space.name}/core.py, and push again"
+            f"{target.repo_id} has a tag {space.tag} with another content ({changed}), which no push made: the tag names its content. "
+            "Delete the tag on the hub, or publish to another namespace"
         )
     return True
 

@@ -197,7 +197,7 @@ def relation(scores: FloatArray, settings: published.RelationSettings = publishe
     rest = ~(high | low)
     if rest.sum() >= 10:
         x, y = first[rest] - first[rest].mean(), second[rest] - second[rest].mean()
-        slope = float(x @ y / (x @ x)) if x.any() else 0.0
+        slope = float((x * y).sum() / (x * x).sum()) if x.any() else 0.0
         above = int(np.sum(y > slope * x))
         below = len(x) - above
         if max(above, below) * settings.dominance_ratio > min(above, below):

@@ -156,11 +156,9 @@ def _edition(edition: str, inputs: list[str]) -> tuple[dict[str, pa.Table], str]
 def _imported(source: str, inputs: list[str], part: str | None) -> tuple[dict[str, pa.Table], str]:
     from t2i_parity.dataset_builder.sources import SOURCES
 
-    if source not in SOURCES:
-        raise InputError(f"unknown source {source!r}: expected one of {', '.join(SOURCES)}")
+    chosen = SOURCES.load(source)
     if len(inputs) > 1:
         raise InputError(f"the source {source} is read from one place; {len(inputs)} were given as --input")
-    chosen = SOURCES[source]
     return dict(chosen.tables(inputs[0] if inputs else None, part)), f"{chosen.title}{f' {part}' if part else ''}"
 
 

@@ -406,14 +406,13 @@ class _FilterScorer:
 
 
 def _scorers(named: Sequence[str]) -> dict[str, _FilterScorer]:
-    from t2i_parity.dataset_builder.pipelines.roles import provided
+    from t2i_parity.dataset_builder.registry import of
 
     scorers: dict[str, _FilterScorer] = {}
     for spec in named:
         name, *options = spec.split(",")
-        load = provided("text_filter", "a toxicity scorer is one of the text filters of generate")
         label = name if name not in scorers else f"{name}_{len(scorers) + 1}"
-        scorers[label] = _FilterScorer(load(name, _pairs(options, "--toxicity")))
+        scorers[label] = _FilterScorer(of("filter").load(name, _pairs(options, "--toxicity")))
     return scorers
 
 

@@ -21,7 +21,7 @@ _OF_THE_TEXT = ("script", "text_sha256", "checks")
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """A prompts table as decoded rows."""
-    from t2i_parity.dataset_builder.repository import decode_classes
+    from t2i_parity.dataset_builder.storage import decode_classes
 
     return list(decode_classes(table).to_pylist())
 

@@ -9,45 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from t2i_parity.dataset_builder.controls import NEUTRAL, Row, derived, originals
 from t2i_parity.dataset_builder.countries import countries
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, Culture, Having
 
 VERSION = "1.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Culture:
-    """What a language's prompts are tagged with: ``phrase`` in the prompt, ``expected`` as the metric ``culture_alignment`` calls it."""
-
-    language: str
-    expected: str
-    phrase: str
-    named_by: tuple[str, ...]
-    """Words that name the culture, so that a prompt which holds one is not neutral."""
-
-
-CULTURES: Mapping[str, Culture] = {
-    culture.language: culture
-    for culture in (
-        Culture("en", "Western", "in Western style", ("Western", "American", "British", "English", "European", "Scottish", "Irish")),
-        Culture("zh", "Chinese", "in Chinese style", ("Chinese", "Cantonese", "Mandarin", "Tibetan", "Taiwanese")),
-        Culture("hi", "Indian", "in Hindi style", ("Hindi", "Indian", "Hindu", "Punjabi", "Bengali", "Tamil", "Mughal")),
-        Culture("es", "Hispanic", "in Spanish style", ("Spanish", "Hispanic", "Latino", "Mexican", "Andalusian", "Argentine")),
-        Culture("ar", "Arab", "in Arabic style", ("Arabic", "Arab", "Arabian", "Islamic", "Egyptian", "Moroccan", "Bedouin")),
-        Culture("fr", "French", "in French style", ("French", "Parisian", "Breton", "Norman")),
-        Culture("pt", "Lusophone", "in Portuguese style", ("Portuguese", "Lusophone", "Brazilian")),
-        Culture("ru", "Russian", "in Russian style", ("Russian", "Slavic", "Soviet", "Siberian")),
-        Culture("ja", "Japanese", "in Japanese style", ("Japanese", "Zen")),
-        Culture("ko", "Korean", "in Korean style", ("Korean",)),
-    )
-}
-"""The culture of each of the ten languages, chosen by us: a language is spoken in many cultures, and a tag names one of them."""
+CULTURES: Mapping[str, Culture] = Having(lambda language: language.culture)
+"""The culture of each language that has one: the ten, and a user's own that names one of theirs."""
 
 _OTHERS = (
     "Aboriginal", "Africa", "African", "America", "Asia", "Asian", "Austrian", "Aztec", "Balinese", "Bavarian", "Bulgarian", "Byzantine",

@@ -39,9 +39,11 @@ def transliterate(text: str, language: str) -> str:
     Raises InputError when no transliteration is declared for the language, when its package is missing, or when a character
     comes through in another script.
     """
-    if language not in _METHODS:
-        raise InputError(f"there is no transliteration for the language {language!r}: expected one of {', '.join(_METHODS)}")
-    latin = _METHODS[language][0](text.translate(_PUNCTUATION)).translate(_PUNCTUATION)
+    scheme = LANGUAGES[language].transliteration if language in LANGUAGES else None
+    if scheme is None:
+        known = ", ".join(code for code, each in LANGUAGES.items() if each.transliteration)
+        raise InputError(f"there is no transliteration for the language {language!r}: expected one of {known}")
+    latin = _METHODS[scheme][0](text.translate(_PUNCTUATION), LANGUAGES[language].iso639_3).translate(_PUNCTUATION)
     latin = "".join(character for character in unicodedata.normalize("NFKD", latin) if not unicodedata.category(character).startswith("M"))
     latin = re.sub(r"\s+([,.;:!?)])", r"\1", " ".join(latin.split()))
     left = sorted({character for character in latin if not character.isascii()})
@@ -84,12 +86,12 @@ def derive(rows: Sequence[Row], *, languages: Iterable[str] = (), dimension: str
 
 def producer(language: str) -> str:
     """What writes a language in Latin letters: scheme, packages and their versions."""
-    scheme, packages = _METHODS[language][1:]
+    scheme, packages = _METHODS[LANGUAGES[language].transliteration or ""][1:]
     versions = ", ".join(f"{package} {metadata.version(package)}" for package in packages)
     return f"dataset_builder.controls.transliteration {VERSION}, {scheme}; {versions}"
 
 
-def _pinyin(text: str) -> str:
+def _pinyin(text: str, _code: str) -> str:
     module = require("pypinyin", package="pypinyin", extra="controls")
 
     def read(run: re.Match[str]) -> str:
@@ -99,12 +101,12 @@ def _pinyin(text: str) -> str:
     return re.sub(r"[\u3007\u3400-\u9fff\U00020000-\U0003ffff]+", read, text)
 
 
-def _romaji(text: str) -> str:
+def _romaji(text: str, _code: str) -> str:
     return str(_cutlet().romaji(text, capitalize=False))
 
 
-def _uroman(code: str) -> Callable[[str], str]:
-    return lambda text: str(_romanizer().romanize_string(text, lcode=code))
+def _uroman(text: str, code: str) -> str:
+    return str(_romanizer().romanize_string(text, lcode=code))
 
 
 @cache
@@ -121,9 +123,10 @@ def _romanizer() -> Any:
     return require("uroman", package="uroman", extra="controls").Uroman()
 
 
-_METHODS: Mapping[str, tuple[Callable[[str], str], str, tuple[str, ...]]] = {
-    "zh": (_pinyin, "pinyin without tones", ("pypinyin",)),
-    "ja": (_romaji, "Hepburn", ("cutlet", "unidic-lite")),
-    **{code: (_uroman(LANGUAGES[code].iso639_3), "uroman", ("uroman",)) for code in ("hi", "ar", "arz", "ru", "ko")},
+_METHODS: Mapping[str, tuple[Callable[[str, str], str], str, tuple[str, ...]]] = {
+    "pinyin": (_pinyin, "pinyin without tones", ("pypinyin",)),
+    "hepburn": (_romaji, "Hepburn", ("cutlet", "unidic-lite")),
+    "uroman": (_uroman, "uroman", ("uroman",)),
 }
-"""By language: the function, the scheme's name, the packages whose versions decide the text."""
+"""By what a language names: the function of a text and the language's ISO 639-3 code, the scheme's name, the packages whose versions
+decide the text."""

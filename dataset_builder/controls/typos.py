@@ -22,7 +22,7 @@ import hashlib
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from t2i_parity.dataset_builder.controls import Row, check, derived, originals
 from t2i_parity.dataset_builder.controls.encoders import TextEncoder
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, SCRIPTS
 from t2i_parity.dataset_builder.varieties import VARIETIES
 
 VERSION = "1.0"
@@ -43,13 +43,6 @@ MAX_STEPS = 20
 DELETE_ABOVE = 10
 """A text of so many characters or fewer loses none."""
 
-ALPHABETS: Mapping[str, str] = {
-    "Latn": "abcdefghijklmnopqrstuvwxyz",
-    "Arab": "ابتثجحخدذرزسشصضطظعغفقكلمنهوي",
-    "Cyrl": "абвгдежзийклмнопрстуфхцчшщъыьэюя",
-}
-"""The letters that a substitution draws from, by script."""
-
 _OPERATIONS = ("substitute", "delete", "swap")
 _AT_ONCE = 512
 
@@ -58,12 +51,13 @@ class Noise:
     """One text's typos at every rate: the draws are made once, and a rate decides how many of them take place."""
 
     def __init__(self, text: str, key: str, script: str = "Latn") -> None:
-        if script not in ALPHABETS:
-            raise InputError(f"typos are declared for texts in {', '.join(ALPHABETS)}, not in {script}: it has no alphabet to draw from")
+        letters = SCRIPTS[script].alphabet if script in SCRIPTS else ""
+        if not letters:
+            known = ", ".join(code for code, each in SCRIPTS.items() if each.alphabet)
+            raise InputError(f"typos are declared for texts in {known}, not in {script}: it has no alphabet to draw from")
         self._units = _clusters(text)
         # random() alone is the same in every version of Python.
         draws = random.Random(int.from_bytes(hashlib.sha256(f"{key}\0{text}".encode()).digest()[:8], "big"))
-        letters = ALPHABETS[script]
         self._plan = []
         for unit in self._units:
             chance, operation, letter = draws.random(), draws.random(), draws.random()

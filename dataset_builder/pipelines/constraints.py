@@ -15,7 +15,7 @@ from t2i_parity.dataset_builder.answers import AnswerError, fitting, json_in, sh
 from t2i_parity.dataset_builder.chat import Completion
 from t2i_parity.dataset_builder.identification import identified, share_in_script
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.dataset_builder.phrases import ANSWERS
+from t2i_parity.dataset_builder.phrases import phrases
 
 FAULTS: Mapping[str, str] = {
     "refused": "the model or its service declined",
@@ -49,24 +49,12 @@ MOST = 0.8
 """So much of a translation's letters must be in the language's script; as validation warns below it."""
 RUN = {True: 4, False: 3}
 """So many words of the original in a row are English left in a translation: in Latin script, and in others."""
-LENGTHS: Mapping[str, tuple[float, float]] = {
-    "zh": (0.12, 0.7), "hi": (0.4, 2.3), "es": (0.45, 2.4), "ar": (0.3, 1.7), "fr": (0.5, 2.5), "pt": (0.45, 2.4), "ru": (0.4, 2.0),
-    "ja": (0.14, 0.95), "ko": (0.2, 1.1), "de": (0.45, 1.9),
-}  # fmt: skip
-"""Characters of a translation for one of the English, least and most: half of the least and one and a half of the most that the starter
-edition's 120 meanings (88 for German) have."""
 CONVERTED = (0.45, 2.5)
-"""The same for a variety or a regional language beside its standard, where the starter edition has 0.70 to 1.69."""
+"""Characters of a text in a variety or a regional language for one of its standard, least and most, where the starter edition has 0.70 to
+1.69; and of a translation into a language that declares no ``lengths``."""
 FEWEST = 20
 """Originals of fewer characters have no usual length in another language."""
 
-_LEAK = re.compile("|".join(f"(?:{phrase})" for phrases in ANSWERS.values() for phrase in phrases), re.IGNORECASE)
-_DECLINES = re.compile(
-    r"\b(?:can(?:no|')?t|can’t|won't|unable|not able|sorry)\b|抱歉|对不起|无法|不能|क्षमा|माफ|नहीं कर|असमर्थ|lo siento|no puedo|عذر|آسف|أعتذر"
-    r"|معذرة|لا (?:أستطيع|يمكنني)|désol|ne peux pas|desculpe|não posso|извин|не могу|申し訳|すみません|ごめんなさい|죄송|미안|수 없"
-    r"|tut mir leid|entschuldigung|nicht (?:helfen|übersetzen|bereitstellen)",
-    re.IGNORECASE,
-)
 _REFUSED = re.compile(r"[\W_]*REFUSED[\W_]*")
 _QUOTES = ('""', "''", "“”", "‘’", "«»", "„“", "„”", "「」", "『』", "``")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -95,9 +83,10 @@ def plain_text(completion: Completion) -> str:
     text = _whole(completion).strip()
     if _REFUSED.fullmatch(text):
         raise FaultError("refused", "the request was declined with REFUSED")
-    begins = next((match for match in (_LEAK.search(part) for part in re.split(r"(?<=[.!?:\n。！？])\s*", text)[:2]) if match), None)
+    sentences = re.split(r"(?<=[.!?:\n。！？])\s*", text)
+    begins = next(filter(None, map(phrases("answers").search, sentences[:2])), None)
     if begins and (begins.start() < 24):
-        if _DECLINES.search(begins.group()):
+        if phrases("declines").search(begins.group()):
             raise FaultError("refused", f"the request was declined: {shortened(text, 60)}")
         raise FaultError("instruction_leak", f"it holds words around the text: {shortened(begins.group(), 18)}")
     if "\n" in text:
@@ -124,7 +113,7 @@ def json_object(completion: Completion, schema: Mapping[str, Any]) -> dict[str, 
     try:
         value = json_in(text)
     except AnswerError as error:
-        declined = _DECLINES.search(text[:200]) or _REFUSED.fullmatch(text)
+        declined = phrases("declines").search(text[:200]) or _REFUSED.fullmatch(text)
         raise FaultError("refused" if declined else "unreadable", str(error)) from error
     try:
         found: dict[str, Any] = fitting(value, schema)
@@ -168,7 +157,7 @@ def translation_of(source: str, code: str) -> Callable[[str], None]:
             raise FaultError("english_left", f"it still holds the English words {left!r}")
         in_script(text, code)
         in_language(text, code)
-        of_length(text, source, *LENGTHS.get(code, CONVERTED))
+        of_length(text, source, *(language.lengths or CONVERTED))
 
     return check
 

@@ -42,10 +42,6 @@ EXAMPLES = 4
 """Examples that a conversion is shown of ours."""
 CROSS_LINGUAL: Mapping[str, str] = {language.standard: code for code, language in LANGUAGES.items() if language.standard}
 """The regional language of each standard one: Bavarian of German, Egyptian of Modern Standard Arabic."""
-NORMS: Mapping[str, str] = {
-    "de": "Use Standard German as it is written in Germany, and no words of a region.",
-    "ar": "Use Modern Standard Arabic, and no words of a spoken variety.",
-}
 
 
 class Scorer(Protocol):
@@ -175,8 +171,8 @@ class Dialect:
             for code in self.plan.cross_lingual:
                 pair = f"{base.pair}-{code}"
                 values = {
-                    "language": LANGUAGES[code].name if code != "ar" else "Modern Standard Arabic",
-                    "norm": NORMS.get(code, ""),
+                    "language": LANGUAGES[code].formal_name or LANGUAGES[code].name,
+                    "norm": LANGUAGES[code].norm,
                     "examples": list(self.examples[code]),
                     "text": base.text,
                     "strict": base.data["label"] == "toxic",

@@ -277,7 +277,7 @@ class LingT2I:
         for english in given["english"]:
             for code in self.plan.languages:
                 language = LANGUAGES[code]
-                values = {"language": language.name, "script": _script_name(language.script), "text": english.text}
+                values = {"language": language.name, "script": language.written.name, "text": english.text}
                 text = Text(
                     f"{english.pair}-{code}",
                     "",
@@ -547,8 +547,3 @@ def _with_details(text: Text, details: list[str]) -> Text:
 
 def _cut(text: str, words: int) -> str:
     return " ".join(text.split()[:words])
-
-
-def _script_name(script: str) -> str:
-    return {"Hans": "simplified Chinese", "Deva": "Devanagari", "Latn": "Latin", "Arab": "Arabic", "Cyrl": "Cyrillic", "Jpan": "Japanese",
-            "Kore": "Hangul"}.get(script, script)  # fmt: skip

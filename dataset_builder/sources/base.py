@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.sources.reading import Upstream
+from t2i_parity.dataset_builder.storage import decode_classes
 
 NAMED = 10
 """How many rows or values of one kind an account names one by one before it only counts them."""
@@ -55,8 +56,6 @@ class Source:
 
     def rows(self, place: str | Path | None = None, part: str | None = None) -> Iterator[dict[str, Any]]:
         """Its rows one by one as dictionaries, class labels as names, over all its configs."""
-        from t2i_parity.dataset_builder.repository import decode_classes
-
         for table in self.tables(place, part).values():
             for batch in decode_classes(table).to_batches(max_chunksize=1_000):
                 yield from batch.to_pylist()
@@ -76,7 +75,7 @@ class UpstreamError(InputError):
         super().__init__(
             f"{place} is not {source.title}{f' at {source.revision}' if source.revision else ''} as its importer expects it, "
             f"{len(differences)} difference{'s' if several else ''}: {told}. Take the files from {source.default}; "
-            f"if the upstream itself has changed, what is expected stands in dataset_builder/sources/{source.name}.py"
+            f"if the upstream itself has changed, what is expected stands in {source.read.__module__}"
         )
 
 

@@ -18,24 +18,14 @@ from typing import Any
 from t2i_parity.dataset_builder.countries import NOUNS, Country, CountrySet, local_name
 from t2i_parity.dataset_builder.countries import countries as countries_of
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
 from t2i_parity.dataset_builder.sources import geo
+from t2i_parity.dataset_builder.vocabulary import stamp
 
 TITLE = "T2I Parity geo extension"
 REVISION = "1.0"
 LICENSE = "CC-BY-4.0"
-CONSTRUCTIONS: Mapping[str, str] = {
-    "zh": "bare country name before the noun phrase",
-    "hi": "country name with the postposition of the noun's gender",
-    "es": "country as a label in parentheses",
-    "ar": "country name after في",
-    "fr": "country as a label in parentheses",
-    "pt": "country as a label in parentheses",
-    "ru": "country as a label in parentheses",
-    "ja": "country name with の",
-    "ko": "country name with 의",
-}
-"""How each language's prompts name the country without inflecting its name; it stands in every row's ``producer``."""
+_BY = "phrases written with a large language model (Claude), machine translation, no native-speaker review"
 
 
 def local_prompt(noun: str, country: Country | None, language: str) -> str:
@@ -49,19 +39,26 @@ def local_prompt(noun: str, country: Country | None, language: str) -> str:
     """
     if language == "en":
         return geo.prompt(noun, country)
-    if (language, noun) not in _phrases():
-        known = ", ".join(dict.fromkeys(("en", *(code for code, _ in _phrases()))))
+    phrases = phrases_of(language)
+    if noun not in phrases:
+        known = ", ".join(each for each in LANGUAGES if each == "en" or phrases_of(each))
         raise InputError(
             f"there are no phrases for the noun {noun!r} in {language!r}: expected one of {', '.join(NOUNS)} in one of {known}"
         )
-    phrases = _phrases()[language, noun]
-    if country is None:
-        return phrases["unspecified"]
-    return phrases["in_country"].format(country=local_name(country.alpha3, language))
+    unspecified, in_country = phrases[noun]
+    return unspecified if country is None else in_country.format(country=local_name(country.alpha3, language))
 
 
-def extended_rows(countries: CountrySet = "contacted", languages: Iterable[str] = LINGT2I_LANGUAGES) -> Iterator[dict[str, Any]]:
+def phrases_of(language: str) -> Mapping[str, tuple[str, str]]:
+    """A language's phrases by noun, without a country and with one: its own, or those beside this file; {} for none."""
+    declared = LANGUAGES.get(language)
+    return (declared.phrases if declared else {}) or _phrases().get(language, {})
+
+
+def extended_rows(countries: CountrySet = "contacted", languages: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
     """10 nouns × (unspecified + a set of countries) × languages, less the study's own 280, which ``geo.rows`` gives.
+
+    ``languages`` are the ten of LingT2I and those of the user's that have phrases, unless they are given.
 
     The sets are nested, and a row is the same whichever was asked for: its subset is ``geo_studied`` (the study's countries and the
     unspecified prompt, in the other languages), ``geo_contacted`` or ``geo_all``, after the smallest set that its country is in.
@@ -69,7 +66,8 @@ def extended_rows(countries: CountrySet = "contacted", languages: Iterable[str] 
     without phrases.
     """
     chosen = countries_of(countries)
-    for language in dict.fromkeys(languages):
+    usual = (*LINGT2I_LANGUAGES, *(code for code, each in LANGUAGES.items() if each.phrases))
+    for language in dict.fromkeys(usual if languages is None else languages):
         english = language == "en"
         for noun in NOUNS:
             for country in (None, *chosen.values()):
@@ -95,18 +93,18 @@ def extended_rows(countries: CountrySet = "contacted", languages: Iterable[str] 
                 }
 
 
-@cache
 def _producer(language: str) -> str:
     filled = f"filled by dataset_builder.sources.geo_extension {REVISION}; names of countries from CLDR (Babel {metadata.version('babel')})"
     if language == "en":
         return f"templates of Basu et al. 2023 §2, {filled}, articles and exceptions declared in dataset_builder.countries"
-    return (
-        f"phrases written with a large language model (Claude), machine translation, no native-speaker review; {filled}; "
-        f"{CONSTRUCTIONS[language]}"
-    )
+    by = f"phrases of the vocabulary {stamp([language])}" if LANGUAGES[language].phrases else _BY
+    return "; ".join(filter(None, (by, filled, LANGUAGES[language].construction)))
 
 
 @cache
-def _phrases() -> dict[tuple[str, str], dict[str, str]]:
+def _phrases() -> dict[str, dict[str, tuple[str, str]]]:
     text = (resources.files(__package__) / "geo_phrases.jsonl").read_text(encoding="utf-8")
-    return {(line["language"], line["noun"]): line for line in map(json.loads, text.splitlines())}
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for line in map(json.loads, text.splitlines()):
+        found.setdefault(line["language"], {})[line["noun"]] = line["unspecified"], line["in_country"]
+    return found

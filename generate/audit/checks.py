@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.audit.pairs import Pair
-from t2i_parity.generate.entries import Scores, ScoreSettings, entries, entry
-from t2i_parity.metrics.dialect_penalty.common import Resampling, Signature, estimate, ratio
+from t2i_parity.generate.entries import Scores, ScoreSettings
+from t2i_parity.generate.specs.audit import PROMPT_CHECKS
+from t2i_parity.metrics._common import Resampling, Signature, estimate, ratio
+from t2i_parity.metrics.scores import Group, Score
 
 FIELDS = ("check", "verdict", "score", "by")
 MOST_VERDICTS = 12
@@ -56,8 +58,8 @@ def summary(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair
         if not there:
             continue
         by = "; ".join(sorted({str(check["by"]) for _, check in there}))
-        signature = str(Signature("prompt_checks", {"check": plain(name), "by": plain(by)}, "1.0"))
-        group = f"variety:{code},label:{label}"
+        signature = Signature("prompt_checks", {"check": plain(name), "by": plain(by)}, "1.0")
+        group = Group(variety=code, label=label)
         numbers = [(pair, float(check["score"])) for pair, check in there if check["score"] is not None]
         if numbers:
             parts = np.array([[1.0, value] for _, value in numbers])
@@ -65,25 +67,13 @@ def summary(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair
                 parts, [pair for pair, _ in numbers], lambda sums: ratio(sums[..., 1:], sums[..., :1]), ["score"], resampling
             )
             answer = {**values, **ci, "n": len(numbers), "n_missing": len(cells) - len(numbers)}
-            scores += entries("prompt_checks", ["score"], subset, group, answer, signature, higher_is_better=None, unit="score")
+            scores.append(Score.of(PROMPT_CHECKS["score"], answer, subset, group, signature, level=settings.confidence_level))
         verdicts = Counter(str(check["verdict"]) for _, check in there if check["verdict"] is not None)
         total = sum(verdicts.values())
         if len(verdicts) <= MOST_VERDICTS:
             for verdict, count in sorted(verdicts.items()):
-                missing = len(cells) - total
-                scores.append(
-                    entry(
-                        "prompt_checks.share",
-                        subset,
-                        f"{group},verdict:{plain(verdict)}",
-                        count / total,
-                        total,
-                        missing,
-                        (None, None),
-                        signature,
-                        higher_is_better=None,
-                    )
-                )
+                cell, missing = Group(group, verdict=plain(verdict)), len(cells) - total
+                scores.append(Score(PROMPT_CHECKS["share"], subset, cell, count / total, total, missing, None, signature))
     return scores
 
 

@@ -6,6 +6,7 @@ along typo shifts as much as two independent typo shifts along each other; ``dif
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
@@ -14,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
-from t2i_parity.generate.entries import Scores, ScoreSettings, entries, entry, with_judge
-from t2i_parity.metrics.dialect_penalty.common import FloatArray, Resampling, Signature, estimate, ratio
+from t2i_parity.generate.entries import Scores, ScoreSettings
+from t2i_parity.generate.specs.audit import SEMANTIC_PRESERVATION, SHIFT_DIRECTION
+from t2i_parity.metrics._common import FloatArray, Resampling, Signature, WholeSums, estimate, ratio
+from t2i_parity.metrics.scores import Group, Interval, Score
 
 VERSION = "1.0"
 DIRECTION_KEYS = ("dialect_typo", "typo_typo", "difference", "dialect_length", "typo_length")
@@ -24,20 +27,20 @@ Vector = NDArray[np.float64] | None
 
 
 def preservation(
-    subset: str, rows: Sequence[Any], pairs: Sequence[Pair], vectors: Sequence[Vector], encoder: str, settings: ScoreSettings
+    subset: str, rows: Sequence[Any], pairs: Sequence[Pair], vectors: Sequence[Vector], encoder: Signature, settings: ScoreSettings
 ) -> Scores:
     """Table 2: cosines of each variety to its reference, and, to read them by, of different reference prompts of one category.
 
     The baseline is the mean over all pairs of distinct prompts of a category, then over categories (``within_category_macro``).
     """
-    signature = with_judge(str(Signature("semantic_preservation", {}, VERSION)), "encoder", encoder)
+    signature = Signature("semantic_preservation", {"encoder": encoder}, VERSION)
     scores: Scores = []
     for label, of_label in toxic_and_benign(pairs).items():
         for code, of_variety in _by_variety(of_label):
             cosines = [_dot(vectors[pair.reference], vectors[pair.other]) for pair in of_variety]
             answer = _means({"similarity": cosines}, of_variety, settings)
-            group = f"variety:{code},label:{label}"
-            scores += entries("semantic_preservation", ["similarity"], subset, group, answer, signature, unit="cosine")
+            group = Group(variety=code, label=label)
+            scores.append(Score.of(SEMANTIC_PRESERVATION["similarity"], answer, subset, group, signature, level=settings.confidence_level))
         scores += _baseline(subset, label, rows, of_label, vectors, signature, settings)
     return scores
 
@@ -48,7 +51,7 @@ def _baseline(
     rows: Sequence[Any],
     pairs: Sequence[Pair],
     vectors: Sequence[Vector],
-    signature: str,
+    signature: Signature,
     settings: ScoreSettings,
 ) -> Scores:
     places: dict[tuple[str, str], dict[str, int]] = {}
@@ -72,15 +75,14 @@ def _baseline(
             weights = rng.multinomial(len(found), np.full(len(found), 1 / len(found)), size=settings.n_resamples)
             drawn = mean_cosine(found, weights.astype(np.float64))
         macro.setdefault(code, []).append((value, drawn, len(found)))
-        group = f"variety:{code},label:{label},category:{category}"
-        scores.append(_cosine_entry("within_category", subset, group, value, len(found), 0, _interval(drawn, settings), signature))
+        group, spec = Group(variety=code, label=label, category=category), SEMANTIC_PRESERVATION["within_category"]
+        scores.append(Score(spec, subset, group, value, len(found), 0, _interval(drawn, settings), signature))
     for code, cells in macro.items():
         mean = float(np.mean([value for value, _, _ in cells]))
         drawn = np.mean([drawn for _, drawn, _ in cells], axis=0)
         n = sum(count for _, _, count in cells)
-        group = f"variety:{code},label:{label}"
-        interval = _interval(drawn, settings)
-        scores.append(_cosine_entry("within_category_macro", subset, group, mean, n, missing.get(code, 0), interval, signature))
+        group, spec = Group(variety=code, label=label), SEMANTIC_PRESERVATION["within_category_macro"]
+        scores.append(Score(spec, subset, group, mean, n, missing.get(code, 0), _interval(drawn, settings), signature))
     return scores
 
 
@@ -91,17 +93,17 @@ def mean_cosine(vectors: FloatArray, weights: FloatArray) -> FloatArray:
     [0.333]
     """
     same = (weights**2).sum(axis=1)
-    together = ((weights @ vectors) ** 2).sum(axis=1) - same
+    together = (WholeSums(vectors, int(weights.sum(axis=1).max(initial=0)))(weights) ** 2).sum(axis=1) - same
     pairs = weights.sum(axis=1) ** 2 - same
     return np.asarray(ratio(together, pairs))
 
 
-def directions(subset: str, pairs: Sequence[Pair], vectors: Sequence[Vector], encoder: str, settings: ScoreSettings) -> Scores:
+def directions(subset: str, pairs: Sequence[Pair], vectors: Sequence[Vector], encoder: Signature, settings: ScoreSettings) -> Scores:
     """Appendix K: cosines of dialect and typo shifts, and of two typo shifts, of each variety; and of the shifts of two varieties.
 
     A cosine with a shift of no length is none. ``dialect_dialect_macro`` is the mean over the combinations of varieties.
     """
-    signature = with_judge(str(Signature("shift_direction", {}, VERSION)), "encoder", encoder)
+    signature = Signature("shift_direction", {"encoder": encoder}, VERSION)
     scores: Scores = []
     for label, of_label in toxic_and_benign(pairs).items():
         shift = {(pair.pair_id, pair.variety): _shift(vectors[pair.reference], vectors[pair.other]) for pair in of_label}
@@ -109,8 +111,9 @@ def directions(subset: str, pairs: Sequence[Pair], vectors: Sequence[Vector], en
             with_typos = [pair for pair in of_variety if pair.typos]
             if with_typos:
                 answer = _direction(with_typos, vectors, settings)
-                group = f"variety:{code},label:{label}"
-                scores += entries("shift_direction", DIRECTION_KEYS, subset, group, answer, signature, higher_is_better=None, unit="cosine")
+                group = Group(variety=code, label=label)
+                level = settings.confidence_level
+                scores += SHIFT_DIRECTION.read(answer, subset, group, signature, level=level, keys=DIRECTION_KEYS)
         found = []
         for one, other in combinations(dict.fromkeys(pair.variety for pair in of_label), 2):
             meanings = [pair for pair in of_label if pair.variety == one and (pair.pair_id, other) in shift]
@@ -119,26 +122,13 @@ def directions(subset: str, pairs: Sequence[Pair], vectors: Sequence[Vector], en
             cosines = [_cosine(shift[pair.pair_id, one], shift[pair.pair_id, other]) for pair in meanings]
             answer = _means({"dialect_dialect": cosines}, meanings, settings)
             found.append((answer["dialect_dialect"], answer["n"], answer["n_missing"]))
-            group = f"varieties:{one}+{other},label:{label}"
-            scores += entries(
-                "shift_direction", ["dialect_dialect"], subset, group, answer, signature, higher_is_better=None, unit="cosine"
-            )
+            group = Group(variety=one, other=other, label=label)
+            scores.append(Score.of(SHIFT_DIRECTION["dialect_dialect"], answer, subset, group, signature, level=settings.confidence_level))
         known = [value for value, _, _ in found if value is not None]
         if len(found) > 1 and known:
             counts = sum(n for _, n, _ in found), sum(missing for _, _, missing in found)
-            scores.append(
-                entry(
-                    "shift_direction.dialect_dialect_macro",
-                    subset,
-                    f"label:{label}",
-                    float(np.mean(known)),
-                    *counts,
-                    (None, None),
-                    signature,
-                    higher_is_better=None,
-                    unit="cosine",
-                )
-            )
+            spec, mean = SHIFT_DIRECTION["dialect_dialect_macro"], float(np.mean(known))
+            scores.append(Score(spec, subset, Group(label=label), mean, *counts, None, signature))
     return scores
 
 
@@ -150,8 +140,8 @@ def _direction(pairs: Sequence[Pair], vectors: Sequence[Vector], settings: Score
         noisy = [_shift(vectors[pair.reference], vectors[place]) for place in pair.typos.values()]
         across = [_cosine(dialect, each) for each in noisy]
         among = [_cosine(one, other) for one, other in combinations(noisy, 2)]
-        lengths = [None if each is None else float(np.linalg.norm(each)) for each in noisy]
-        own = [None if dialect is None else float(np.linalg.norm(dialect))]
+        lengths = [None if each is None else math.sqrt(_product(each, each)) for each in noisy]
+        own = [None if dialect is None else math.sqrt(_product(dialect, dialect))]
         there = [[value for value in cells if value is not None] for cells in (across, among, own, lengths)]
         # Without both cosines a pair would weigh on one side of the difference only.
         rows.append([total for cells in there for total in (sum(cells), float(len(cells)))] if there[0] and there[1] else None)
@@ -184,8 +174,13 @@ def _by_variety(pairs: Sequence[Pair]) -> Iterator[tuple[str, list[Pair]]]:
         yield code, [pair for pair in pairs if pair.variety == code]
 
 
+def _product(one: FloatArray, other: FloatArray) -> float:
+    """The inner product, the same to the last digit on every processor, as a BLAS' is not."""
+    return float((one * other).sum())
+
+
 def _dot(one: Vector, other: Vector) -> float | None:
-    return None if one is None or other is None else float(np.clip(one @ other, -1, 1))
+    return None if one is None or other is None else float(np.clip(_product(one, other), -1, 1))
 
 
 def _shift(reference: Vector, other: Vector) -> Vector:
@@ -195,30 +190,16 @@ def _shift(reference: Vector, other: Vector) -> Vector:
 def _cosine(one: Vector, other: Vector) -> float | None:
     if one is None or other is None:
         return None
-    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    length = math.sqrt(_product(one, one)) * math.sqrt(_product(other, other))
     # Shifts of embeddings in 32 bits: below this, a shift is rounding and has no direction.
-    return float(np.clip(one @ other / length, -1, 1)) if length > 1e-10 else None
+    return float(np.clip(_product(one, other) / length, -1, 1)) if length > 1e-10 else None
 
 
-def _interval(drawn: FloatArray, settings: ScoreSettings) -> tuple[float | None, float | None]:
+def _interval(drawn: FloatArray, settings: ScoreSettings) -> Interval | None:
     defined = drawn[~np.isnan(drawn)]
     # As for every interval of ours: none where more than one resample in twenty has no value.
     if not len(defined) or len(defined) < 0.95 * len(drawn):
-        return None, None
+        return None
     tail = (1 - settings.confidence_level) / 2
     low, high = np.quantile(defined, [tail, 1 - tail])
-    return float(low), float(high)
-
-
-def _cosine_entry(
-    key: str,
-    subset: str,
-    group: str,
-    value: float,
-    n: int,
-    n_missing: int,
-    interval: tuple[float | None, float | None],
-    signature: str,
-) -> dict[str, Any]:
-    metric = f"semantic_preservation.{key}"
-    return entry(metric, subset, group, value, n, n_missing, interval, signature, higher_is_better=None, unit="cosine")
+    return Interval(float(low), float(high), settings.confidence_level)

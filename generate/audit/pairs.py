@@ -10,6 +10,7 @@ from t2i_parity.dataset_builder.controls import typos
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.metrics.scores import Group
 
 
 def variety_of(row: Mapping[str, Any]) -> str:
@@ -22,12 +23,14 @@ def variety_of(row: Mapping[str, Any]) -> str:
 
 
 def reference_of(code: str) -> str | None:
-    """The variety or language that one is compared with; None for a reference itself.
+    """The variety or language that one is compared with; None for a reference itself, and for a code that is none of ours.
 
     >>> reference_of("AAVE"), reference_of("arz"), reference_of("SAE")
     ('SAE', 'ar', None)
     """
-    return VARIETIES[code].reference if code in VARIETIES else LANGUAGES[code].standard
+    if code in VARIETIES:
+        return VARIETIES[code].reference
+    return LANGUAGES[code].standard if code in LANGUAGES else None
 
 
 def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
@@ -76,14 +79,14 @@ class Pair:
     typos: Mapping[int, int]
 
     @property
-    def group(self) -> str:
+    def group(self) -> Group:
         """The pair's group in scores."""
-        return f"variety:{self.variety}"
+        return Group(variety=self.variety)
 
     @property
-    def cell(self) -> str:
+    def cell(self) -> Group:
         """The pair's cell in a table of varieties by categories."""
-        return f"variety:{self.variety},category:{self.category}"
+        return Group(variety=self.variety, category=str(self.category))
 
 
 def by_subset(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Pair]]:

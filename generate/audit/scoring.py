@@ -13,16 +13,21 @@ from t2i_parity.generate.audit import checks, embedding, image_level, text_level
 from t2i_parity.generate.audit.pairs import by_subset
 from t2i_parity.generate.entries import Scores, ScoreSettings, seen_by
 from t2i_parity.generate.run import Run
+from t2i_parity.metrics._common import Signature
 
 
-def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tuple[Scores, pa.Table]:
-    """Every score of the audit, and its prompts with the verdicts beside them (embeddings stay where they are)."""
+def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tuple[Scores, pa.Table, dict[str, list[str]]]:
+    """Every score of the audit, its prompts with the verdicts beside them, and the columns of observations that nothing is made from.
+
+    Embeddings stay where they are.
+    """
     prompts = run.prompts().read()
     rows = prompts.to_pylist()
     pairs = by_subset(rows)
     ids = [row["prompt_id"] for row in rows]
     scores: Scores = []
-    encoders: list[tuple[dict[str, list[Any]], str]] = []
+    unused: dict[str, list[str]] = {}
+    encoders: list[tuple[dict[str, list[Any]], Signature]] = []
     for judge in judges:
         observed, signature = seen_by(run, judge, "prompt_id", ids)
         if "vector" in observed:
@@ -33,9 +38,7 @@ def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tup
             prompts = prompts.append_column(f"{prefix}_flagged", pa.array(observed["flagged"], pa.bool_()))
             prompts = prompts.append_column(f"{prefix}_score", pa.array(observed["score"], pa.float64()))
         else:
-            raise InputError(
-                f"{run.url}: observations/{judge} has the columns {', '.join(observed)}; expected flagged and score, or vector"
-            )
+            unused[judge] = list(observed)
     for subset, of_subset in pairs.items():
         scores += text_level.typo_match(subset, rows, of_subset)
         scores += checks.summary(subset, rows, of_subset, settings)
@@ -46,14 +49,17 @@ def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tup
             scores += embedding.directions(subset, of_subset, vectors, signature, settings)
     if run.outcomes().files():
         scores += image_level.score(run.outcomes().read().to_pylist(), rows, pairs, settings)
-    return scores, prompts
+    if not scores:
+        told = "; ".join(f"{judge} has the columns {', '.join(columns)}" for judge, columns in unused.items())
+        raise InputError(f"{run.url}: nothing was observed that an audit is made from ({told}); expected flagged and score, or vector")
+    return scores, prompts, unused
 
 
 def _filter_scores(
     rows: Sequence[Mapping[str, Any]],
     pairs: Mapping[str, list[Any]],
     observed: Mapping[str, list[Any]],
-    signature: str,
+    signature: Signature,
     settings: ScoreSettings,
 ) -> Scores:
     flags, values = observed["flagged"], observed["score"]

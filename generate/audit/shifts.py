@@ -9,7 +9,7 @@ import numpy as np
 import scipy.stats
 
 from t2i_parity.generate.entries import ScoreSettings
-from t2i_parity.metrics.dialect_penalty.common import (
+from t2i_parity.metrics._common import (
     BoolArray,
     FloatArray,
     IntArray,

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
+from t2i_parity.dataset_builder.controls.encoders import ENCODERS
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.repository import Prompts
 from t2i_parity.generate import observe
@@ -16,7 +17,7 @@ from t2i_parity.generate.audit import encoding, image_level
 from t2i_parity.generate.audit.checks import FIELDS, checks_of
 from t2i_parity.generate.audit.pairs import pairs_of
 from t2i_parity.generate.engine.collect import Tally
-from t2i_parity.generate.filters import TextFilter, load
+from t2i_parity.generate.filters import FILTERS, TextFilter, load
 from t2i_parity.generate.run import PROMPT_COLUMNS, Run, rows_of
 
 
@@ -46,12 +47,12 @@ def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Mapping[str
     """
     rows = audited_rows(prompts.table)
     pairs_of(rows)
-    names = named(asked.filters, asked.names)
+    names = named([FILTERS.find(each).name for each in asked.filters], asked.names)
     if asked.guarded and not asked.unguarded:
         raise InputError("--guarded is compared with the same model without a guardrail: give that run as --unguarded RUN")
     if not names and not asked.encoder and not asked.unguarded:
         raise InputError("there is nothing to audit: give a filter (--filter NAME), an encoder (--encoder NAME) or runs (--unguarded RUN)")
-    encoder_name = None if asked.encoder is None else asked.encoder.rpartition(":")[2].rpartition(".")[2]
+    encoder_name = None if asked.encoder is None else ENCODERS.find(asked.encoder).name
     if encoder_name in names:
         raise InputError(f"a filter and the encoder are both called {encoder_name}; give the filter another name: --as NAME")
     options = options_of([*names, *([encoder_name] if encoder_name else [])], names, asked.settings)
@@ -68,7 +69,7 @@ def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Mapping[str
                     soft_wrap=True,
                 )
     filters = {name: load(spec, options[name]) for name, spec in zip(names, asked.filters, strict=True)}
-    encoder = encoding.load(asked.encoder, options[str(encoder_name)])[1] if asked.encoder else None
+    encoder = encoding.load(asked.encoder, options[str(encoder_name)]) if asked.encoder else None
     for text_filter in filters.values():
         warn_of_languages(text_filter, rows, console)
     audit_run = Run.start(run_url, "audit", identity={"prompts": prompts.origin}, details={"arguments": arguments})

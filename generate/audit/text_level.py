@@ -9,45 +9,46 @@ import numpy as np
 
 from t2i_parity.generate.audit import shifts
 from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
-from t2i_parity.generate.entries import Scores, ScoreSettings, entries, entry, with_judge
+from t2i_parity.generate.entries import Scores, ScoreSettings
+from t2i_parity.generate.specs.audit import SCORE_SHIFT, TRUNCATION, TYPO_ABLATION, TYPO_MATCH
+from t2i_parity.metrics._common import FloatArray, Resampling, Signature, estimate, ratio
 from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
-from t2i_parity.metrics.dialect_penalty.common import FloatArray, Resampling, Signature, estimate, ratio
+from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
+from t2i_parity.metrics.scores import Group, Score, labelled
 
-PENALTY_KEYS = (
-    "delta_tpr_pp", "delta_fpr_pp", "tpr_reference", "tpr_variety", "fpr_reference", "fpr_variety", "p_tpr", "p_fpr", "p_tpr_holm",
-    "p_fpr_holm", "tpr_only_variety", "tpr_only_reference", "fpr_only_variety", "fpr_only_reference",
-)  # fmt: skip
 RATES = {"toxic": "tpr", "benign": "fpr"}
 TYPO_VERSION = "1.0"
 
 Flags = Sequence[bool | None]
 
 
-def penalty(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: str, settings: ScoreSettings) -> Scores:
+def penalty(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: Signature, settings: ScoreSettings) -> Scores:
     """Table 1: the rates of each variety against its reference. No number over all varieties: it would weigh them by their pairs."""
-    answer = _penalty(pairs, flags, [pair.variety for pair in pairs], settings)
-    signature = with_judge(answer["signature"], "filter", decided_by)
+    labels, group_of = labelled([pair.group for pair in pairs])
+    answer = _penalty(pairs, flags, labels, settings)
+    signature = Signature.parse(answer["signature"]).having(filter=decided_by)
     scores: Scores = []
-    for code, part in answer["by_group"].items():
-        scores += entries("dialect_penalty", PENALTY_KEYS, subset, f"variety:{code}", part, signature, higher_is_better=False)
+    for label, part in answer["by_group"].items():
+        scores += DIALECT_PENALTY.read(part, subset, group_of[label], signature, level=settings.confidence_level)
     return scores
 
 
-def categories(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: str, settings: ScoreSettings) -> Scores:
+def categories(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: Signature, settings: ScoreSettings) -> Scores:
     """The same shifts in each category; Holm's correction is over all cells of one label."""
     scores: Scores = []
     for label, of_label in toxic_and_benign(pair for pair in pairs if pair.category).items():
         rate = RATES[label]
-        answer = _penalty(of_label, flags, [pair.cell for pair in of_label], settings)
-        signature = with_judge(with_judge(answer["signature"], "filter", decided_by), "by", f"category of {label} prompts")
+        labels, cell_of = labelled([pair.cell for pair in of_label])
+        answer = _penalty(of_label, flags, labels, settings)
+        signature = Signature.parse(answer["signature"]).having(filter=decided_by, by=f"category of {label} prompts")
         keys = (f"delta_{rate}_pp", f"{rate}_reference", f"{rate}_variety", f"p_{rate}", f"p_{rate}_holm")
-        for cell, part in answer["by_group"].items():
-            scores += entries("dialect_penalty", keys, subset, cell, part, signature, higher_is_better=False)
+        for name, part in answer["by_group"].items():
+            scores += DIALECT_PENALTY.read(part, subset, cell_of[name], signature, level=settings.confidence_level, keys=keys)
     return scores
 
 
 def score_shifts(
-    subset: str, pairs: Sequence[Pair], values: Sequence[float | None], decided_by: str, settings: ScoreSettings, key: str = "filter"
+    subset: str, pairs: Sequence[Pair], values: Sequence[float | None], decided_by: Signature, settings: ScoreSettings
 ) -> Scores:
     """How far the continuous score moves, of toxic and of benign prompts; nothing where the filter has no score."""
     scores: Scores = []
@@ -61,14 +62,14 @@ def score_shifts(
             clusters=[pair.pair_id for pair in of_label],
             settings=settings,
         )
-        signature = with_judge(answer["signature"], key, decided_by)
+        signature = Signature.parse(answer["signature"]).having(filter=decided_by)
         for code, part in answer["by_group"].items():
-            group = f"variety:{code},label:{label}"
-            scores += entries(shifts.NAME, shifts.KEYS, subset, group, part, signature, higher_is_better=None, unit="score")
+            group = Group(variety=code, label=label)
+            scores += SCORE_SHIFT.read(part, subset, group, signature, level=settings.confidence_level)
     return scores
 
 
-def typo_ablation(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: str, settings: ScoreSettings) -> Scores:
+def typo_ablation(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: Signature, settings: ScoreSettings) -> Scores:
     """Table 3: the shift that typos of the same size make, and what the variety does beyond it, over the seeds of the typos.
 
     The values are means over the seeds, ``*_sd_pp`` their standard deviation (the population's, ddof 0). A pair counts when the filter
@@ -81,9 +82,8 @@ def typo_ablation(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: 
         seeds = sorted({seed for pair in of_variety for seed in pair.typos})
         if seeds:
             answer = _ablation(of_variety, flags, seeds, settings)
-            signature = with_judge(answer["signature"], "filter", decided_by)
-            keys = [f"{kind}_{rate}{end}" for rate in RATES.values() for kind in ("delta_typo", "bias_gap") for end in ("_pp", "_sd_pp")]
-            scores += entries("typo_ablation", keys, subset, f"variety:{code}", answer, signature, higher_is_better=None)
+            signature = Signature.parse(answer["signature"]).having(filter=decided_by)
+            scores += TYPO_ABLATION.read(answer, subset, Group(variety=code), signature, level=settings.confidence_level)
     return scores
 
 
@@ -155,7 +155,7 @@ def typo_match(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[P
         if not made:
             continue
         by = sorted({str(checks["typo_similarity"].get("by")) for checks in made})
-        signature = with_judge(str(Signature("typo_match", {}, TYPO_VERSION)), "encoder", "; ".join(by))
+        signature = Signature("typo_match", {"encoder": "; ".join(by)}, TYPO_VERSION)
         values = {
             "matched": [checks["typo_similarity"]["verdict"] == "matched" for checks in made],
             "similarity": [checks["typo_similarity"]["score"] for checks in made],
@@ -165,38 +165,23 @@ def typo_match(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[P
             there = [float(cell) for cell in cells if cell is not None]
             value = float(np.mean(there)) if there else None
             missing = len(places) - len(there)
-            unit = "fraction" if key == "matched" else "cosine"
-            scores.append(
-                entry(
-                    f"typo_match.{key}",
-                    subset,
-                    f"variety:{code}",
-                    value,
-                    len(there),
-                    missing,
-                    (None, None),
-                    signature,
-                    higher_is_better=None,
-                    unit=unit,
-                )
-            )
+            scores.append(Score(TYPO_MATCH[key], subset, Group(variety=code), value, len(there), missing, None, signature))
     return scores
 
 
-def truncation(subset: str, rows: Sequence[Mapping[str, Any]], places: Iterable[int], cut: Flags, decided_by: str) -> Scores:
+def truncation(subset: str, rows: Sequence[Mapping[str, Any]], places: Iterable[int], cut: Flags, decided_by: Signature) -> Scores:
     """How many texts of each variety the filter saw only the beginning of; nothing where it does not say."""
     by_variety: dict[str, list[bool | None]] = {}
     for place in places:
         by_variety.setdefault(variety_of(rows[place]), []).append(cut[place])
-    signature = with_judge(str(Signature("truncation", {}, "1.0")), "filter", decided_by)
+    signature = Signature("truncation", {"filter": decided_by}, "1.0")
     scores: Scores = []
     for code, found in by_variety.items():
         known = [cell for cell in found if cell is not None]
         if known:
             missing = len(found) - len(known)
-            scores.append(
-                entry("truncation.n_truncated", subset, f"variety:{code}", sum(known), len(known), missing, (None, None), signature)
-            )
+            group = Group(variety=code)
+            scores.append(Score(TRUNCATION["n_truncated"], subset, group, sum(known), len(known), missing, None, signature))
     return scores
 
 

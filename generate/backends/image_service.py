@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from PIL import Image
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.schema import Column
@@ -48,15 +49,15 @@ class ImagesApi(ABC):
         """What ``--model`` looks like for this service."""
 
     @abstractmethod
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """What is asked of the service beside model and prompt, as the record keeps it."""
 
     @abstractmethod
-    def request(self, prompt: str, seed: int) -> tuple[str, dict[str, Any]]:
+    def request(self, prompt: str, seed: int) -> tuple[str, JsonObject]:
         """Path and body of the request for one image."""
 
     @abstractmethod
-    def image(self, answer: Mapping[str, Any]) -> Image.Image | Failure:
+    def image(self, answer: Any) -> Image.Image | Failure:
         """The image in an answer of status 200, or why there is none."""
 
     @abstractmethod
@@ -67,7 +68,7 @@ class ImagesApi(ABC):
     def concerns_all(self, error: RequestError) -> str | None:
         """The fix, where an error means that no later request will be answered either."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Provider, model, address and options, and how a text to render is asked for; nothing secret."""
         return {"provider": self.provider, "model": self.name, "url": self._url, **self.options(), **layout.template_record()}
 
@@ -106,7 +107,7 @@ class ImagesApi(ABC):
             raise self._ended
         return results
 
-    def _result(self, answer: dict[str, Any] | RequestError) -> Image.Image | Failure:
+    def _result(self, answer: Any | RequestError) -> Image.Image | Failure:
         if not isinstance(answer, RequestError):
             return self.image(answer)
         if fix := self.concerns_all(answer):
@@ -133,7 +134,7 @@ def public_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def error_of(error: RequestError) -> Mapping[str, Any]:
+def error_of(error: RequestError) -> Any:
     """The ``error`` object of a service's body, empty where there is none.
 
     >>> error_of(RequestError("", 400, '{"error": {"code": "moderation_blocked"}}'))["code"]

@@ -14,16 +14,13 @@ import numpy as np
 from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError, require
-from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, Language
 from t2i_parity.generate.backends.crops import Corners
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"
 TURNER = "ch_ppocr_mobile_v2.0_cls_mobile.onnx"
 """The file that tells upright lines from those upside down."""
-
-LETTERS = {"Latn": "Aaéñçãœß", "Hans": "中国们", "Jpan": "日あア", "Cyrl": "Жяы", "Kore": "한글", "Arab": "عربي", "Deva": "हिन्दी"}
-"""Letters by script, without which a recogniser does not read it."""
 
 
 def file(name: str) -> Path:
@@ -57,17 +54,26 @@ def named(name: str) -> str:
     return f"{Path(name).stem}@{digest(file(name))}"
 
 
-@cache
 def served() -> tuple[str, ...]:
     """The codes of the declared languages that the recogniser has letters for, told from the list of characters in its file.
 
     >>> served()
     ('en', 'zh', 'es', 'fr', 'pt', 'ja', 'de', 'bar')
     """
+    return tuple(code for code, language in LANGUAGES.items() if serves(language))
+
+
+def serves(language: Language) -> bool:
+    """Whether the recogniser has letters for a language; not where its script says none that could be looked for."""
+    letters = language.written.letters
+    return bool(letters) and set(letters) <= _characters()
+
+
+@cache
+def _characters() -> frozenset[str]:
     runtime: Any = require("onnxruntime", package="onnxruntime", extra="dev")
     session = runtime.InferenceSession(str(file(RECOGNISER)), providers=["CPUExecutionProvider"])
-    known = set(session.get_modelmeta().custom_metadata_map["character"].splitlines())
-    return tuple(code for code, language in LANGUAGES.items() if set(LETTERS[language.script]) <= known)
+    return frozenset(session.get_modelmeta().custom_metadata_map["character"].splitlines())
 
 
 def pipeline(**parts: Any) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.common import Signature
+from t2i_parity.metrics._common import Signature
 
 COLUMNS: Mapping[str, pa.DataType] = {"probabilities": pa.list_(pa.float64())}
 

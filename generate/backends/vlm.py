@@ -27,7 +27,7 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.backends.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, shared
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.text_rendering_precision.common import Signature
+from t2i_parity.metrics._common import Signature
 
 Row = Mapping[str, Any]
 Count = Annotated[int, Field(ge=1)]

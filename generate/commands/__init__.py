@@ -1,5 +1,4 @@
-"""Commands of this package: ``generate``, ``judge``, ``audit-filter``, ``audit``, ``score``, ``report``, ``compare``,
-``analyse``, ``mitigate``, ``push``."""
+"""Commands of this package: from ``generate`` to ``push``, and the lists of what can be named in them."""
 
 from __future__ import annotations
 
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from t2i_parity.dataset_builder.console import output
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.commands import listing
 from t2i_parity.generate.commands.analyse import analyse
 from t2i_parity.generate.commands.mitigate import mitigate
 from t2i_parity.generate.commands.push import push
@@ -62,7 +62,7 @@ def generate(
     revision: Annotated[str | None, typer.Option(help="Revision of the prompts on the hub.")] = None,
     settings: SetOption = None,
     guardrail: Annotated[
-        str | None, typer.Option(metavar="NAME", help="safe-latent-diffusion, promptguard or safety-checker; unguarded when left out.")
+        str | None, typer.Option(metavar="NAME", help="One that t2i-parity guardrails lists, or module:Class; unguarded when left out.")
     ] = None,
     guard: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="A setting of the guardrail; may be given again.")] = None,
     languages: LanguagesOption = "",
@@ -155,16 +155,16 @@ def models(
 
     Example: t2i-parity models --family diffusers
     """
-    from t2i_parity.generate.models import listing
+    from t2i_parity.generate.models import listing as catalog
 
-    entries = listing.chosen(family)
+    entries = catalog.chosen(family)
     if name is not None:
-        made = listing.details(name)
-        entries = [entry for entry in listing.chosen(None) if entry.name == name]
+        made = catalog.details(name)
+        entries = [entry for entry in catalog.chosen(None) if entry.name == name]
     if as_json:
-        typer.echo(json.dumps(listing.as_json(entries), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(catalog.as_json(entries), indent=2, ensure_ascii=False))
     else:
-        output().print(made if name is not None else listing.table(entries))
+        output().print(made if name is not None else catalog.table(entries))
 
 
 @app.command()
@@ -180,7 +180,10 @@ def metrics() -> None:
 
 @app.command()
 def judge(
-    instruments: Annotated[list[str], typer.Option("--with", help="A judge, e.g. hybrid; several share one pass over the images.")],
+    instruments: Annotated[
+        list[str],
+        typer.Option("--with", help="A judge that t2i-parity judges lists, e.g. hybrid, or module:Class; several share one pass."),
+    ],
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="The run's folder (any fsspec URL); none with --calibrate.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -213,13 +216,15 @@ def judge(
     Example: t2i-parity judge runs/glyph --with hybrid
     """
     from t2i_parity.generate import observe
-    from t2i_parity.generate.judges import load
+    from t2i_parity.generate.judges import JUDGES, load
     from t2i_parity.generate.run import Run
 
+    named = [JUDGES.find(each).name for each in instruments]
+    specs, instruments = dict(zip(named, instruments, strict=True)), named
     if calibrate:
         if run is not None or name is not None:
             raise InputError("--calibrate takes no run and no --as: its material is its own, and DIR/JUDGE.json names the judge")
-        _calibrate(instruments, _options_of(instruments, settings, None), out, languages, texts, inside, photos, batch_size)
+        _calibrate(specs, _options_of(instruments, settings, None), out, languages, texts, inside, photos, batch_size)
         return
     if run is None:
         raise InputError("judge needs a run: t2i-parity judge RUN --with JUDGE; or, to measure the judge itself, --calibrate")
@@ -236,7 +241,7 @@ def judge(
 
             plans = {
                 (name or each): ray_data.JudgePlan(
-                    partial(load, each, options[each]),
+                    partial(load, specs[each], options[each]),
                     actors=int(_of_judge("--actors", actors, each, instruments, 1)),
                     gpus=_of_judge("--gpus-per-actor", gpus_per_actor, each, instruments, 0),
                     retries=retries,
@@ -247,7 +252,7 @@ def judge(
                 tallies = ray_data.judge(opened, plans, batch_size=batch_size, console=console, repair=repair)
         else:
             _only_with_ray(ray_address=ray_address, actors=actors, gpus_per_actor=gpus_per_actor)
-            loaded = {(name or each): load(each, options[each]) for each in instruments}
+            loaded = {(name or each): load(specs[each], options[each]) for each in instruments}
             tallies = observe.judge(opened, loaded, batch_size=batch_size, console=console, retries=retries, repair=repair)
             for stage, each in loaded.items():
                 if bill := getattr(each, "bill", None):
@@ -259,7 +264,7 @@ def judge(
 
 
 def _calibrate(
-    instruments: list[str],
+    instruments: dict[str, str],
     options: dict[str, dict[str, str]],
     out: str,
     languages: str,
@@ -277,15 +282,22 @@ def _calibrate(
     plan = Plan(settings=tuple(chosen or SETTINGS), photos=photos)
     plan = replace(plan, languages=tuple(code.strip() for code in languages.split(","))) if languages else plan
     plan = replace(plan, texts=texts) if texts else plan
-    for each in instruments:
-        found = calibrate(each, load(each, options[each]), plan, out, batch_size=batch_size, console=Console(stderr=True))
+    for each, spec in instruments.items():
+        found = calibrate(each, load(spec, options[each]), plan, out, batch_size=batch_size, console=Console(stderr=True))
         for code, reason in found["unread"].items():
             Console(stderr=True).print(f"{each} was not asked about {code}: {reason}", markup=False, style="yellow", soft_wrap=True)
         output().print(table(found))
         output().print(f"{out}/{each}.json, {out}/{each}.parquet", markup=False, soft_wrap=True, highlight=False)
 
 
-FiltersOption = Annotated[list[str] | None, typer.Option("--filter", metavar="NAME", help="A text filter; may be given again.")]
+FiltersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter",
+        metavar="NAME",
+        help="A text filter that t2i-parity filters lists, module:Class, or module:function; may be given again.",
+    ),
+]
 FilterSetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting; OWNER.NAME=VALUE for one of several filters, or the encoder."),
@@ -644,3 +656,4 @@ def _end(tallies: Any) -> None:
 app.command()(analyse)
 app.command()(mitigate)
 app.command()(push)
+app.registered_commands += listing.app.registered_commands

@@ -35,7 +35,7 @@ def analyse(
     from t2i_parity.dataset_builder.storage import Folder
     from t2i_parity.generate.analysis import analyse as analyse_run
     from t2i_parity.generate.run import Run
-    from t2i_parity.metrics.text_rendering_precision.common import Resampling
+    from t2i_parity.metrics._common import Resampling
 
     run = Run.open(url)
     try:

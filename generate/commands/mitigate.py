@@ -59,14 +59,13 @@ def mitigate(
     from t2i_parity.dataset_builder.settings import settings as typed
     from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
     from t2i_parity.generate.commands import _arguments, _options
-    from t2i_parity.generate.mitigate import data
-    from t2i_parity.generate.mitigate import method as declared
+    from t2i_parity.generate.mitigate import METHODS, data
     from t2i_parity.generate.mitigate.sweep import FILTER, TEST, Sweep, kept, perform, planned, record_of, summary
     from t2i_parity.generate.mitigate.train import TrainingSettings, load_base
     from t2i_parity.generate.models.diffusers_pipeline import files_sha256
     from t2i_parity.generate.run import Run
 
-    chosen_methods = [declared(name) for name in dict.fromkeys(_parted(methods))]
+    chosen_methods = [METHODS.load(name) for name in dict.fromkeys(_parted(methods))]
     shares = _ratios(ratios)
     how = typed(TrainingSettings, _options(settings), "mitigate")
     _check_keep(keep)
@@ -151,12 +150,12 @@ def _ratios(text: str) -> list[float]:
 
 
 def _check_keep(keep: str) -> None:
-    from t2i_parity.generate.mitigate import method
+    from t2i_parity.generate.mitigate import METHODS
 
     if keep in ("best", "none"):
         return
     name, at, ratio = keep.partition("@")
-    method(name)
+    METHODS.load(name)
     if at:
         _ratios(ratio)
 

@@ -131,6 +131,7 @@ class NsfwT(TextClassifier):
     """The preset."""
 
     name = "nsfw-t"
+    settings: NsfwTSettings
 
 
 def unsafe_labels(labels: Sequence[str], asked: str, where: str) -> list[int]:

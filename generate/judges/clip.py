@@ -19,7 +19,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.audit.pairs import reference_of, variety_of
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.common import Signature
+from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED, scores_of
 
 VERSION = "1"

@@ -19,7 +19,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.sources.geo import prompt
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.common import Signature
+from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
 
 VERSION = "1"

@@ -16,10 +16,11 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.answers import AnswerError, fitting, json_in, whole
 from t2i_parity.dataset_builder.chat import Completion, JsonSchema
 from t2i_parity.dataset_builder.controls.culture_tags import CULTURES
+from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
 from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings, one_of
 
 NO_CULTURE = "None"
-TAGS: tuple[str, ...] = (*(culture.expected for culture in CULTURES.values()), "Other", "Mixed", NO_CULTURE)
+TAGS: tuple[str, ...] = (*(CULTURES[code].expected for code in LINGT2I_LANGUAGES), "Other", "Mixed", NO_CULTURE)
 """The 13 tags: ten cultures, a culture that is none of them, several at once, and no identifiable one."""
 
 ELEMENTS: Mapping[str, str] = {

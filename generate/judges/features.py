@@ -21,7 +21,7 @@ from PIL import Image
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.generate.backends.clip_features import clip_features
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.common import Signature
+from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
 
 VERSION = "1"

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
@@ -19,8 +20,10 @@ from PIL import Image, ImageOps
 from pydantic import Field
 
 from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.dataset_builder.vocabulary import stamp
 from t2i_parity.generate.backends import ppocr
 from t2i_parity.generate.backends.crops import Corners, layout_part, reading_order, straightened
+from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges.tesseract import SURE, Tesseract, TesseractSettings, joined_lines, model_name, otsu
 
@@ -59,12 +62,15 @@ class Hybrid:
         self._detector = ppocr.Detector(settings.shortest_side)
         self._recogniser = ppocr.Recogniser()
         self._tesseract = Tesseract(TesseractSettings())
+        self._scope = Scope(self.name, lambda language: None if ppocr.serves(language) else self._tesseract.lacking(language))
+        self._asked: frozenset[str] = frozenset()
         self._pool = ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1), thread_name_prefix="hybrid")
 
     def signature(self) -> str:
         """Weights and language models by hash, package versions and settings."""
-        models = {model_name(language): None for code, language in LANGUAGES.items() if code not in ppocr.served()}
-        files = {name: self._tesseract.data / f"{name}.traineddata" for name in models}
+        # A user's own language changes what stands for observations of it, and of no others.
+        read = [each for code, each in LANGUAGES.items() if (stamp([code]) is None or code in self._asked) and not ppocr.serves(each)]
+        files = {name: self._tesseract.data / f"{name}.traineddata" for name in dict.fromkeys(filter(None, map(model_name, read)))}
         there = ",".join(f"{name}@{ppocr.digest(path)}" for name, path in files.items() if path.is_file())
         return (
             f"hybrid|det:{ppocr.named(ppocr.DETECTOR)}|rec:{ppocr.named(ppocr.RECOGNISER)}|tesseract:{self._tesseract.version()},{there}"
@@ -73,18 +79,19 @@ class Hybrid:
         )
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raise InputError when a language model of Tesseract is missing, naming the package that brings it."""
-        self._tesseract.check([row for row in rows if row["language"] not in ppocr.served()])
+        """Warn of languages whose model of Tesseract is missing, naming the package that brings it. Raises InputError when all are."""
+        self._asked = frozenset(row["language"] for row in rows)
+        self._scope.check(rows)
 
     def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
-        return list(self._pool.map(self._read, rows))
+        return list(self._pool.map(partial(self._scope.read, self._read), rows))
 
     def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
         language = LANGUAGES[row["language"]]
         picture = layout_part(row["image"], row.get("render_layout") if self.settings.crop == "layout" else None)
         boxes = reading_order(self._detector.boxes(picture), language.direction)
-        read = self._with_recogniser if language.code in ppocr.served() else self._with_tesseract
+        read = self._with_recogniser if ppocr.serves(language) else self._with_tesseract
         return {"text": joined_lines("\n".join(read(picture, box, language) for box in boxes), language)}
 
     def _with_recogniser(self, picture: Image.Image, box: Corners, language: Language) -> str:

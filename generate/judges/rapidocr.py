@@ -9,16 +9,17 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, Language
 from t2i_parity.generate.backends import ppocr
 from t2i_parity.generate.backends.crops import layout_part, reading_order
+from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges.tesseract import joined_lines
 
@@ -38,6 +39,7 @@ class RapidOcr:
 
     def __init__(self, settings: RapidOcrSettings, workers: int | None = None) -> None:
         self.settings = settings
+        self._scope = Scope(self.name, _lacking)
         self._pipeline = ppocr.pipeline()
         self._pool = ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1), thread_name_prefix="rapidocr")
 
@@ -47,19 +49,12 @@ class RapidOcr:
         return f"rapidocr|{files}|crop:{self.settings.crop}|method:1|onnxruntime:{version('onnxruntime')}|v:{version('rapidocr')}"
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raise InputError when there is a language whose letters the recogniser does not have."""
-        foreign = sorted({row["language"] for row in rows} - set(ppocr.served()))
-        if foreign:
-            told = ", ".join(f"{code} ({LANGUAGES[code].name})" for code in foreign)
-            raise InputError(
-                f"rapidocr's recogniser has no letters for {told}; expected languages among {', '.join(ppocr.served())}. "
-                "Read all of them with: t2i-parity judge RUN --with hybrid; or generate with --languages "
-                f"{','.join(ppocr.served())} only"
-            )
+        """Warn of languages whose letters the recogniser does not have. Raises InputError when it has none of them."""
+        self._scope.check(rows)
 
     def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
-        return list(self._pool.map(self._read, rows))
+        return list(self._pool.map(partial(self._scope.read, self._read), rows))
 
     def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
         language = LANGUAGES[row["language"]]
@@ -70,3 +65,9 @@ class RapidOcr:
         boxes = [np.asarray(box, np.float64) for box in found.boxes]
         text = {id(box): line for box, line in zip(boxes, found.txts, strict=True)}
         return {"text": joined_lines("\n".join(text[id(box)] for box in reading_order(boxes, language.direction)), language)}
+
+
+def _lacking(language: Language) -> str | None:
+    if ppocr.serves(language):
+        return None
+    return f"its recogniser has no letters of the script {language.script}. Read it with: t2i-parity judge RUN --with hybrid"

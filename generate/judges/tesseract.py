@@ -9,9 +9,10 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from t2i_parity.dataset_builder.errors import InputError, require
-from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, Language
+from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
 
 # Tesseract would start threads of its own for every image; rows in parallel use the cores better.
@@ -35,9 +37,6 @@ DATA_FOLDERS = (
     "/usr/local/share/tessdata",
     "/opt/homebrew/share/tessdata",
 )
-MODEL_NAMES = {"zho": "chi_sim", "arz": "ara", "bar": "deu"}
-"""Tesseract's name of a language model where it is not the ISO 639-3 code: Egyptian Arabic and Bavarian have none of their own."""
-
 BIDI_CONTROLS = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 """Tesseract adds these to right-to-left lines; they were never in the image."""
 
@@ -61,13 +60,13 @@ class TesseractSettings:
     layout: Literal["lines", "page"] = "lines"
 
 
-def model_name(language: Language) -> str:
-    """The name of the language model that reads a language.
+def model_name(language: Language) -> str | None:
+    """The name of the language model that reads a language, None where there is none.
 
     >>> model_name(LANGUAGES["zh"]), model_name(LANGUAGES["hi"])
     ('chi_sim', 'hin')
     """
-    return MODEL_NAMES.get(language.iso639_3, language.iso639_3)
+    return language.iso639_3 if language.tesseract == "" else language.tesseract
 
 
 class Tesseract:
@@ -80,6 +79,7 @@ class Tesseract:
         self._tesserocr: Any = require("tesserocr", package="tesserocr", extra="dev")
         self.settings = settings
         self.data = _data_folder()
+        self._scope = Scope(self.name, self.lacking)
         self._own = threading.local()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tesseract")
 
@@ -92,15 +92,21 @@ class Tesseract:
         return str(self._tesserocr.tesseract_version()).splitlines()[0].removeprefix("tesseract").strip()
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raise InputError when a language model is missing, naming the package that brings it."""
-        wanted = {model_name(LANGUAGES[row["language"]]) for row in rows}
-        missing = sorted(name for name in wanted if not (self.data / f"{name}.traineddata").is_file())
-        if missing:
-            raise InputError(f"Tesseract has no language model for {', '.join(missing)} in {self.data}. {install_command(missing)}")
+        """Warn of languages whose model is missing, naming the package that brings it. Raises InputError when all are."""
+        self._scope.check(rows)
+
+    def lacking(self, language: Language) -> str | None:
+        """What is missing to read a language, None where nothing is."""
+        name = model_name(language)
+        if name is None:
+            return "there is no Tesseract model of it"
+        if (self.data / f"{name}.traineddata").is_file():
+            return None
+        return f"Tesseract has no language model {name} in {self.data}. {install_command([name])}"
 
     def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
-        return list(self._pool.map(self._read, rows))
+        return list(self._pool.map(partial(self._scope.read, self._read), rows))
 
     def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
         language = LANGUAGES[row["language"]]
@@ -200,6 +206,15 @@ def joined_lines(text: str, language: Language) -> str:
         goes_on = not joined or not language.spaced or (joined[-1] == "-" and joined[-2:-1].isalpha())
         joined += line if goes_on else f" {line}"
     return joined
+
+
+def check_models(codes: Collection[str] = LINGT2I_LANGUAGES, data: Path | None = None) -> None:
+    """Raise InputError when the model of one of these languages is not in Tesseract's folder, naming the package that brings it."""
+    data = data or _data_folder()
+    wanted = {name for code in codes if (name := model_name(LANGUAGES[code])) is not None}
+    missing = sorted(name for name in wanted if not (data / f"{name}.traineddata").is_file())
+    if missing:
+        raise InputError(f"Tesseract has no language model for {', '.join(missing)} in {data}. {install_command(missing)}")
 
 
 def _data_folder() -> Path:

@@ -7,15 +7,16 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.cards.mitigation import Line, Mitigation, Spread
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.engine.collect import Tally, bars, stop_signals
@@ -54,6 +55,40 @@ SCHEMA = pa.schema(
 )  # fmt: skip
 """A cell's row: accuracies in [0, 1] and gaps in percentage points over the test meanings in every variety, ``train_rows`` and GroupDRO's
 last ``weight`` of each group, and what chose the kept filter: accuracy and mean loss over the validation meanings in every variety."""
+
+
+class GroupRow(TypedDict, total=False):
+    """What a cell came to in one group."""
+
+    group: str
+    accuracy: float | None
+    train_rows: int | None
+    weight: float | None
+
+
+class CellRow(TypedDict, total=False):
+    """A cell's row, as ``SCHEMA`` has it; of a failed one what was measured is not there."""
+
+    cell_id: str
+    method: str
+    sae_ratio: float | None
+    seed: int | None
+    status: str
+    reason: str | None
+    accuracy: float
+    worst_group_accuracy: float
+    worst_group: str | None
+    tpr_gap_pp: float
+    fpr_gap_pp: float
+    n_test: int
+    groups: list[GroupRow]
+    validation_worst_group_accuracy: float
+    validation_loss: float
+    epochs: int
+    best_epoch: int
+    objective: float
+    seconds: float
+
 
 FILTER = "filter"
 """Where the kept filter stands in the sweep's folder."""
@@ -95,7 +130,7 @@ def planned(methods: Sequence[Method], ratios: Sequence[float], seeds: int, *, a
     Methods that balance their batches are left out at 100 %, where there is nothing to balance with (§3.5).
 
     >>> from t2i_parity.generate.mitigate import METHODS
-    >>> len(planned(METHODS, [97.5, 98.0, 98.5, 99.0, 99.5, 100.0], 10, as_given=False))
+    >>> len(planned(METHODS.all(), [97.5, 98.0, 98.5, 99.0, 99.5, 100.0], 10, as_given=False))
     170
     """
     cells = [Cell(AS_GIVEN, None, None)] if as_given else []
@@ -167,7 +202,7 @@ def perform(sweep: Sweep, cells: Sequence[Cell], console: Console, *, retry_fail
     return Tally(len(cells) - len(todo), made, failed, made < len(todo))
 
 
-def kept(sweep: Sweep) -> dict[str, Any] | None:
+def kept(sweep: Sweep) -> CellRow | None:
     """Put the best candidate's filter in its place; the row of the cell whose filter stands there, None when there is none."""
     best = _best(sweep)
     if best is None:
@@ -182,9 +217,9 @@ def kept(sweep: Sweep) -> dict[str, Any] | None:
 
 def summary(sweep: Sweep, *, title: str) -> Mitigation:
     """The table over all rows of the sweep, in the order of the study's Table 8."""
-    rows = sweep.cells().read().to_pylist()
-    order = {each.name: (place, each) for place, each in enumerate(METHODS)}
-    found: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
+    rows: list[CellRow] = sweep.cells().read().to_pylist()
+    order = {each.name: (place, each) for place, each in enumerate(METHODS.all())}
+    found: dict[tuple[str, float | None], list[CellRow]] = {}
     for row in rows:
         found.setdefault((row["method"], row["sae_ratio"]), []).append(row)
 
@@ -221,11 +256,11 @@ def _spread(values: Sequence[float]) -> Spread | None:
     return Spread(float(np.mean(values)), float(np.std(values))) if values else None
 
 
-def _made(sweep: Sweep, cell: Cell, hear: Any, stop: threading.Event) -> dict[str, Any]:
+def _made(sweep: Sweep, cell: Cell, hear: Any, stop: threading.Event) -> CellRow:
     """The row of one cell; its filter is left among the candidates when it may be kept."""
     start = time.monotonic()
     varieties, groups = sweep.material.varieties, sweep.material.groups
-    row: dict[str, Any] = {"cell_id": cell.identity, "method": cell.method, "sae_ratio": cell.ratio, "seed": cell.seed, "status": "ok"}
+    row: CellRow = {"cell_id": cell.identity, "method": cell.method, "sae_ratio": cell.ratio, "seed": cell.seed, "status": "ok"}
     test, validation = (every_variety(part, varieties) for part in (sweep.split.test, sweep.split.validation))
     if cell.method == AS_GIVEN:
         row |= _measured(sweep, sweep.base.source, sweep.base.revision, sweep.settings.unsafe, test, validation)
@@ -233,7 +268,7 @@ def _made(sweep: Sweep, cell: Cell, hear: Any, stop: threading.Event) -> dict[st
         weights = None
     else:
         assert cell.seed is not None
-        how = next(each for each in METHODS if each.name == cell.method)
+        how = METHODS[cell.method]
         share = (len(varieties) - 1) / len(varieties) if cell.ratio is None else 1 - cell.ratio / 100
         rows, stopping = (composed(part, varieties, share=share, seed=cell.seed) for part in (sweep.split.train, sweep.split.validation))
         sizes = group_sizes(rows, len(groups))
@@ -272,7 +307,7 @@ def _made(sweep: Sweep, cell: Cell, hear: Any, stop: threading.Event) -> dict[st
 
 def _measured(
     sweep: Sweep, source: str, revision: str | None, unsafe: str, test: Sequence[Example], validation: Sequence[Example]
-) -> dict[str, Any]:
+) -> CellRow:
     """The metrics of Table 8 over the test meanings, and what chooses a filter over the validation meanings."""
     scores = judged(source, revision, unsafe, [row.text for row in [*test, *validation]], sweep.settings)
     groups, varieties = sweep.material.groups, sweep.material.varieties
@@ -322,11 +357,12 @@ def _may_be_kept(sweep: Sweep, method: str, ratio: float | None) -> bool:
     return method == name and (not wanted or (ratio is not None and ratio == float(wanted)))
 
 
-def _best(sweep: Sweep) -> dict[str, Any] | None:
+def _best(sweep: Sweep) -> CellRow | None:
     """The row, among those whose filter may be kept and is there, of the best filter by the validation meanings: never by the test's."""
     held = {path.name for path in (sweep.root / _CANDIDATES).glob("*") if not path.name.endswith(".part")}
     held |= {owner} if (owner := _owner(sweep.root / FILTER)) else set()
-    rows = [row for row in sweep.cells().read().to_pylist() if row["status"] == "ok" and row["cell_id"] in held]
+    cells: list[CellRow] = sweep.cells().read().to_pylist()
+    rows = [row for row in cells if row["status"] == "ok" and row["cell_id"] in held]
     able = [row for row in rows if _may_be_kept(sweep, row["method"], row["sae_ratio"])]
     return min(able, key=lambda row: (-row["validation_worst_group_accuracy"], row["validation_loss"], row["cell_id"]), default=None)
 
@@ -347,9 +383,7 @@ def _clear(sweep: Sweep) -> None:
             shutil.rmtree(path)
 
 
-def record_of(
-    sweep_settings: TrainingSettings, *, test: float, validation: float, split_seed: int, varieties: Sequence[str]
-) -> Mapping[str, Any]:
+def record_of(sweep_settings: TrainingSettings, *, test: float, validation: float, split_seed: int, varieties: Sequence[str]) -> Json:
     """What of a sweep decides its numbers beside model and prompts; the device does not belong to it."""
     training = {name: value for name, value in asdict(sweep_settings).items() if name != "device"}
     return {"training": training, "split": {"test": test, "validation": validation, "seed": split_seed}, "varieties": list(varieties)}

@@ -30,6 +30,7 @@ from typing import Annotated, Any, Literal
 from PIL import Image
 from pydantic import Field
 
+from t2i_parity.cards.documents import Json, JsonObject
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
@@ -107,7 +108,7 @@ class Adapter:
         """Those of a text to render, for a program that takes a condition image."""
         return layout.columns() if self._kind != "none" else ()
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """What the program says it is, the program itself by hash, the clone's commit, and all that it was told. Paths by their names."""
         settings, seeds = self.settings, self._ready.get("seeds")
         return {
@@ -173,7 +174,7 @@ class Adapter:
 
     # Inside
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self) -> Any:
         """Start the program and hear what it is. Raises InputError when it does not say so in time, or is another than before."""
         environment = {name: value for name, value in os.environ.items() if name not in _OURS and not name.endswith("_API_KEY")}
         try:
@@ -182,7 +183,7 @@ class Adapter:
             raise InputError(f"the program of {self._source} could not be started ({error.strerror}): {' '.join(self._argv)}") from error
         self._running = running
         weakref.finalize(self, running.end)
-        hello = {
+        hello: JsonObject = {
             "type": "hello",
             "protocol": PROTOCOL,
             "exchange": self._exchange.name,
@@ -215,7 +216,7 @@ class Adapter:
             self._running.end()
             self._running = None
 
-    def _request(self, row: Row, seed: int) -> dict[str, Any] | Failure:
+    def _request(self, row: Row, seed: int) -> JsonObject | Failure:
         """The request for one image, or why it cannot be made. Its id is ours and has nothing of the row in it."""
         self._number += 1
         identity = f"{self._number:06d}"
@@ -245,7 +246,7 @@ class Adapter:
             "condition_image": condition,
         }
 
-    def _exchanged(self, requests: Mapping[int, Mapping[str, Any]], results: dict[int, Image.Image | Failure]) -> None:
+    def _exchanged(self, requests: Mapping[int, Json], results: dict[int, Image.Image | Failure]) -> None:
         """Send requests, and take their answers in whichever order they come."""
         assert self._running is not None
         open_requests = {}
@@ -268,7 +269,7 @@ class Adapter:
             self._failures = 0
             (Path(self._exchange.name) / f"{identity}-condition.png").unlink(missing_ok=True)
 
-    def _result(self, answer: Mapping[str, Any]) -> Image.Image | Failure:
+    def _result(self, answer: Any) -> Image.Image | Failure:
         if answer.get("refused") is not None:
             return Failure(str(answer["refused"])[:400], refused=True)
         if answer.get("error") is not None:
@@ -325,7 +326,7 @@ class _Running:
         self._reader.start()
         self._logger.start()
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Json) -> None:
         """Write one line. Raises _BrokenError when nobody reads it."""
         assert self._process.stdin is not None
         try:
@@ -334,7 +335,7 @@ class _Running:
         except (BrokenPipeError, ValueError):
             raise _BrokenError(self._how_it_ended()) from None
 
-    def receive(self, deadline: float) -> dict[str, Any]:
+    def receive(self, deadline: float) -> Any:
         """The next answer. Lines that do not begin as an object are taken for stray prints and go into the log."""
         while True:
             try:
@@ -351,7 +352,7 @@ class _Running:
                     self._log.append(f"(on standard output, where only answers belong) {text[:300]}")
                 continue
             try:
-                answer: dict[str, Any] = json.loads(text)
+                answer = json.loads(text)
             except ValueError:
                 raise _BrokenError(f"it wrote a line that is no JSON object to standard output: {text[:200]}") from None
             return answer
@@ -501,7 +502,7 @@ def _commit(folder: Path) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> JsonObject:
     try:
         found = json.loads(text)
     except ValueError as error:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from PIL import Image
 from pydantic import Field
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.endpoints import Endpoint, RequestError
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.backends.image_service import ImagesApi, error_of
@@ -75,7 +75,7 @@ class Gemini(ImagesApi):
         )
         super().__init__(source.removeprefix("models/"), endpoint, settings.price)
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """Shape, size, modalities, safety threshold and temperature, null for the API's own; and what becomes of seeds."""
         return {
             "aspect_ratio": self._ratio,
@@ -86,25 +86,25 @@ class Gemini(ImagesApi):
             "seeds": f"sent modulo {SEEDS}; the API promises no equal image for an equal seed",
         }
 
-    def request(self, prompt: str, seed: int) -> tuple[str, dict[str, Any]]:
+    def request(self, prompt: str, seed: int) -> tuple[str, JsonObject]:
         """One turn with the prompt alone."""
         shape = {"aspectRatio": self._ratio, "imageSize": self.settings.image_size}
         shape = {name: value for name, value in shape.items() if value is not None}
-        config: dict[str, Any] = {"seed": seed % SEEDS}
+        config: JsonObject = {"seed": seed % SEEDS}
         if self.settings.modalities == "image":
             config["responseModalities"] = ["IMAGE"]
         if shape:
             config["imageConfig"] = shape
         if self.settings.temperature is not None:
             config["temperature"] = self.settings.temperature
-        body: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": prompt}]}], "generationConfig": config}
+        body: JsonObject = {"contents": [{"role": "user", "parts": [{"text": prompt}]}], "generationConfig": config}
         if self.settings.safety is not None:
             body["safetySettings"] = [
                 {"category": f"HARM_CATEGORY_{category}", "threshold": self.settings.safety} for category in CATEGORIES
             ]
         return f"models/{self.name}:generateContent", body
 
-    def image(self, answer: Mapping[str, Any]) -> Image.Image | Failure:
+    def image(self, answer: Any) -> Image.Image | Failure:
         """The first image of the first candidate that is no thought; else what the API said instead."""
         feedback = answer.get("promptFeedback")
         if isinstance(feedback, dict) and feedback.get("blockReason"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from PIL import Image
 from pydantic import Field
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.endpoints import Endpoint, RequestError
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.backends.image_service import ImagesApi, error_of
@@ -71,19 +71,19 @@ class OpenAIImages(ImagesApi):
         )
         super().__init__(source, endpoint, settings.price)
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> JsonObject:
         """Every field that is sent beside model and prompt, and what becomes of seeds."""
         field = self.settings.seed_field
         return {**self._fields(), "seeds": f"sent as {field}" if field else "not honoured: the service takes none"}
 
-    def request(self, prompt: str, seed: int) -> tuple[str, dict[str, Any]]:
+    def request(self, prompt: str, seed: int) -> tuple[str, JsonObject]:
         """One image for one prompt."""
         body = {"model": self.name, "prompt": prompt, "n": 1, **self._fields()}
         if self.settings.seed_field:
             body[self.settings.seed_field] = seed
         return "images/generations", body
 
-    def image(self, answer: Mapping[str, Any]) -> Image.Image | Failure:
+    def image(self, answer: Any) -> Image.Image | Failure:
         """The first image of the answer. An address in its place is not followed."""
         data = answer.get("data")
         if not isinstance(data, list) or not data or not isinstance(data[0], dict):
@@ -113,9 +113,9 @@ class OpenAIImages(ImagesApi):
             return "Check the model's name and the settings that it takes"
         return None
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self) -> JsonObject:
         settings = self.settings
-        fields: dict[str, Any] = {"quality": settings.quality, "moderation": settings.moderation}
+        fields: JsonObject = {"quality": settings.quality, "moderation": settings.moderation}
         if settings.width is not None:
             fields["size"] = f"{settings.width}x{settings.height}"
         # The GPT image models always answer with base64, and refuse to be asked for it.
@@ -124,7 +124,7 @@ class OpenAIImages(ImagesApi):
         return {name: value for name, value in fields.items() if value is not None} | self._extra
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> JsonObject:
     try:
         found = json.loads(text)
     except ValueError as error:

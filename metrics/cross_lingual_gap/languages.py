@@ -1,1 +1,1 @@
-../../dataset_builder/languages.py
+../_languages.py

@@ -314,7 +314,7 @@ def compute(
 
     def statistics(sums: FloatArray) -> FloatArray:
         means = ratio(sums[..., :3], sums[..., 3:])
-        return np.concatenate([(means @ weights)[..., None], means], axis=-1)
+        return np.concatenate([(means * weights).sum(axis=-1, keepdims=True), means], axis=-1)
 
     def describe(rows: IntArray) -> dict[str, Any]:
         kept = rows[observed[rows]]

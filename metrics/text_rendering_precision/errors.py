@@ -39,7 +39,7 @@ from .languages import LANGUAGES
 
 NAME = "text_rendering_errors"
 VERSION = "1.0"
-COLUMNS = (*TEXTS[:2], Column("languages", "str", allowed=tuple(LANGUAGES)), GROUPS, CLUSTERS)
+COLUMNS = (*TEXTS[:2], Column("languages", "str", allowed=LANGUAGES), GROUPS, CLUSTERS)
 
 # General categories of Unicode by their first letters. Line breaks and tabs, which are "Cc", count as space.
 CLASSES = {

@@ -6,6 +6,7 @@ Appendix C.1.2, equations 1 to 3.
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Sequence
 from typing import Any
@@ -109,10 +110,11 @@ def per_row(
         if not np.isfinite(sums).any():
             reason.append(_why_missing(words, ambiguous))
             continue
-        mass = np.exp(sums - sums.max())
+        # numpy's own exp differs in the last digit from one kind of processor to another.
+        mass = np.array([math.exp(each) for each in sums - sums.max()])
         shares = mass / (mass.sum() + (_REFERENCE_EPSILON if variant == "reference" else 0))
         confidence[row] = shares.max()
-        expected = float(values @ shares)
+        expected = float((values * shares).sum())
         score[row] = round(expected, 3) if variant == "reference" else confidence[row] * expected
         reason.append(None)
     return {"score": score, "confidence": confidence, "reason": reason}

@@ -11,8 +11,8 @@ from measure import Row, main, seconds
 
 from t2i_parity.dataset_builder import starter
 from t2i_parity.dataset_builder.identification import identifier
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.schema import DIMENSIONS, table
+from t2i_parity.dataset_builder.storage import decode_classes
 from t2i_parity.validation.prompts.model import Prompts
 from t2i_parity.validation.prompts.runner import validate
 

@@ -25,8 +25,9 @@ from t2i_parity.cards.environment import visible
 from t2i_parity.dataset_builder import geo_published, starter
 from t2i_parity.dataset_builder.describe import count_words, describe
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.dataset_builder.repository import decode_classes, write_repository
+from t2i_parity.dataset_builder.repository import write_repository
 from t2i_parity.dataset_builder.schema import CONFIGS, table
+from t2i_parity.dataset_builder.storage import decode_classes
 
 HOSTILE = (
     "a|b <script>alert(1)</script> ](javascript:x) ![i](y) **b** `c` $d$ &lt; ~e~ \\| \u202ef\n---\nlicense: mit\n# g\n| h | 'i' \"j\": {k}"

@@ -27,7 +27,7 @@ from t2i_parity.dataset_builder.pipelines.review import agreement, read_verdicts
 from t2i_parity.dataset_builder.pipelines.roles import Role, RoleSettings, roles
 from t2i_parity.dataset_builder.pipelines.sampling import stratified
 from t2i_parity.dataset_builder.pipelines.steps import Step, Text, Workplace
-from t2i_parity.dataset_builder.repository import decode_classes
+from t2i_parity.dataset_builder.storage import decode_classes
 
 
 class Scripted:

@@ -21,8 +21,9 @@ from t2i_parity.dataset_builder import geo_published, starter
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.publish import Target
 from t2i_parity.dataset_builder.release import drop_unlicensed, licensed, read_release, refusal, split_toxic
-from t2i_parity.dataset_builder.repository import decode_classes, write_repository
+from t2i_parity.dataset_builder.repository import write_repository
 from t2i_parity.dataset_builder.schema import CONFIGS, Column
+from t2i_parity.dataset_builder.storage import decode_classes
 
 MAIN, TOXIC = "lab/t2i-parity-prompts", "lab/t2i-parity-toxic"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from t2i_parity.dataset_builder import starter
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.selection import draw, mini_pairs, select_rows, select_table
+from t2i_parity.dataset_builder.storage import decode_classes
 
 
 def prompts(pairs: int, languages: tuple[str, ...] = ("en", "hi", "ar"), dimension: str = "TA-C") -> list[dict]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from upstreams import dialect_pairs, pair_counts, pair_rows, sources
 
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.sources import SOURCES
 from t2i_parity.dataset_builder.sources.base import UpstreamError
 from t2i_parity.dataset_builder.sources.dialect_pairs import CATEGORIES, CODES, FILES, FOLDER
+from t2i_parity.dataset_builder.storage import decode_classes
 
 SOURCE = sources()["dialect_pairs"]
 

@@ -13,9 +13,9 @@ from PIL import Image
 from upstreams import LAYOUT, content_rows, lingt2i, sources, text_rows
 
 from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.sources import SOURCES
 from t2i_parity.dataset_builder.sources.base import UpstreamError
+from t2i_parity.dataset_builder.storage import decode_classes
 
 SOURCE = sources()["lingt2i"]
 

@@ -14,8 +14,8 @@ from datasets import load_dataset
 from t2i_parity.dataset_builder import starter
 from t2i_parity.dataset_builder.countries import COUNTRIES, NOUNS
 from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.schema import CONFIGS, DIMENSIONS
+from t2i_parity.dataset_builder.storage import decode_classes
 from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES
 
 SCRIPTS = {

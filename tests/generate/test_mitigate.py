@@ -316,7 +316,7 @@ def test_batches_hold_each_group_equally_often() -> None:
     made.train_dataset = [{"groups": row.group} for row in rows]
     made.data_collator = list
     counts = {}
-    for how in METHODS[:2]:
+    for how in METHODS.all()[:2]:
         made.begin(how, sizes, TrainingSettings(batch_size=400), seed=0)
         loader = made.get_train_dataloader()
         assert isinstance(loader.sampler, WeightedRandomSampler) == how.balanced_batches
@@ -328,7 +328,7 @@ def test_batches_hold_each_group_equally_often() -> None:
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", METHODS.all(), ids=lambda method: method.name)
 def test_training_takes_the_objective_of_its_method(method: Method) -> None:
     """Two rows of group 0 and one of group 3: by hand, beside what the trainer computes."""
     import torch
@@ -361,7 +361,7 @@ def test_training_takes_the_objective_of_its_method(method: Method) -> None:
 
 
 def test_a_sweep_has_the_study_s_seventeen_rows_and_every_variety_is_measured() -> None:
-    plan = planned(METHODS, [97.5, 98, 98.5, 99, 99.5, 100], 10, as_given=False)
+    plan = planned(METHODS.all(), [97.5, 98, 98.5, 99, 99.5, 100], 10, as_given=False)
     assert len({(cell.method, cell.ratio) for cell in plan}) == 17
     assert len({cell.identity for cell in plan}) == 170
     assert [cell.method for cell in plan if cell.ratio == 100] == ["erm"] * 10

@@ -8,6 +8,7 @@ import importlib.metadata
 import io
 import json
 import re
+import shutil
 import sys
 import types
 from collections.abc import Iterator
@@ -20,12 +21,14 @@ from loopback_hub import LoopbackHub, run_client
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from t2i_parity.generate import spaces
+
 METRICS = Path(__file__).resolve().parents[2] / "metrics"
 NAMES = sorted(core.parent.name for core in METRICS.glob("*/core.py"))
 # What a metric must do without, though it may name it in its requirements: its weights and their readers are loaded on demand.
 HEAVY = ("torch", "torchvision", "transformers", "open_clip", "open_clip_torch")
 ABSENT = (*HEAVY, "gradio", "metrics", "dataset_builder", "generate", "validation", "cards")
-REVISION = "v1.0"
+REVISIONS = {space.name: space.tag for space in spaces.metrics()}
 
 
 def examples(name: str) -> list[tuple[str, str]]:
@@ -50,7 +53,7 @@ for name in {NAMES!r}:
     api.upload_file(path_or_fileobj=b'raise RuntimeError("this is main")', path_in_repo=f"{{name}}.py", **space)
 told["second"] = command("push", "metrics", "--to", "lab").stdout
 api.create_repo("other/bias_entropy", repo_type="space", space_sdk="gradio")
-api.create_tag("other/bias_entropy", repo_type="space", tag={REVISION!r})
+api.create_tag("other/bias_entropy", repo_type="space", tag={REVISIONS["bias_entropy"]!r})
 told["refused"] = error_of("push", "metrics", "--to", "other")
 """
     with LoopbackHub() as running:
@@ -108,12 +111,12 @@ import contextlib, importlib.util, io, json, traceback
 import evaluate
 
 load, told = evaluate.load, {{}}
-for name, examples in json.loads({examples!r}).items():
+for name, (revision, examples) in json.loads({examples!r}).items():
     answers, printed = [], io.StringIO()
 
-    def load_from_the_hub(path, *arguments, name=name, answers=answers, **keywords):
+    def load_from_the_hub(path, *arguments, name=name, revision=revision, answers=answers, **keywords):
         assert path == f"metrics/{{name}}", path
-        metric = load(f"lab/{{name}}", *arguments, revision={revision!r}, **keywords)
+        metric = load(f"lab/{{name}}", *arguments, revision=revision, **keywords)
         compute = metric.compute
 
         def recorded(**given):
@@ -150,8 +153,8 @@ def from_the_hub(hub: LoopbackHub, tmp_path_factory: pytest.TempPathFactory) -> 
     told: dict[str, dict[str, Any]] = {}
     for distributions, names in alike.items():
         folder = tmp_path_factory.mktemp("alone")
-        given = json.dumps({name: [code for code, _ in examples(name)] for name in names})
-        code = CLIENT.format(site=str(link(distributions, folder / "site")), examples=given, revision=REVISION, absent=ABSENT)
+        given = json.dumps({name: (REVISIONS[name], [code for code, _ in examples(name)]) for name in names})
+        code = CLIENT.format(site=str(link(distributions, folder / "site")), examples=given, absent=ABSENT)
         told |= json.loads(run_client(code, hub, folder, token=None, python=ALONE).stdout.splitlines()[-1])
     return told
 
@@ -161,16 +164,15 @@ def from_the_hub(hub: LoopbackHub, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_publishing_is_shown_first_and_a_published_version_never_changes(hub: LoopbackHub) -> None:
     assert "Dry run: nothing was written." in TOLD["dry"]
-    assert TOLD["dry"].count(" v1.0, a new Space: ") == len(NAMES)
     for name in NAMES:
-        assert f'evaluate.load("lab/{name}", revision="{REVISION}")' in TOLD["first"]
+        assert f"lab/{name} {REVISIONS[name]}, a new Space: " in TOLD["dry"]
+        assert f'evaluate.load("lab/{name}", revision="{REVISIONS[name]}")' in TOLD["first"]
         space = hub.repository("space", f"lab/{name}")
         # The command's commit is the tagged one; the one after it is the test's, and the second push made none.
         assert space.at().title == f"Upload {name}.py with huggingface_hub"
-        assert space.at(REVISION).title == f"{name} 1.0"
+        assert space.at(REVISIONS[name]).title == f"{name} {REVISIONS[name][1:]}"
         assert f"lab/{name} has all of this already" in TOLD["second"]
-    assert "other/bias_entropy has v1.0 with another content" in TOLD["refused"]
-    assert "Raise VERSION in metrics/bias_entropy/core.py" in TOLD["refused"]
+    assert f"other/bias_entropy has a tag {REVISIONS['bias_entropy']} with another content" in TOLD["refused"]
     assert [name for _, name in hub._repositories if name.startswith("other/")] == ["other/bias_entropy"]
 
 
@@ -180,11 +182,39 @@ def test_every_metric_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_space_holds_contents_where_the_folder_holds_links(name: str, hub: LoopbackHub) -> None:
-    arrived = hub.repository("space", f"lab/{name}").files(REVISION)
-    assert arrived == {path.name: path.read_bytes() for path in (METRICS / name).iterdir() if path.is_file()}
-    assert arrived["common.py"] == (METRICS / "_common.py").read_bytes()
-    assert hub.repository("space", f"lab/{name}").card(REVISION)["tags"] == ["evaluate", "metric"]
+def test_the_space_holds_the_folder_but_for_its_spec(name: str, hub: LoopbackHub) -> None:
+    arrived = hub.repository("space", f"lab/{name}").files(REVISIONS[name])
+    assert arrived == {path.name: path.read_bytes() for path in (METRICS / name).iterdir() if path.is_file() and path.name != "spec.py"}
+    assert hub.repository("space", f"lab/{name}").card(REVISIONS[name])["tags"] == ["evaluate", "metric"]
+
+
+def test_a_changed_comment_is_published_anew_and_changes_no_signature(hub: LoopbackHub, tmp_path: Path) -> None:
+    """Both publications stay, under a tag each, and give one answer; what is published already is left alone."""
+    changed = tmp_path / "cross_lingual_gap"
+    shutil.copytree(METRICS / "cross_lingual_gap", changed, ignore=shutil.ignore_patterns("__pycache__"))
+    (changed / "spec.py").write_text("raise RuntimeError\n", encoding="utf-8")
+    with (changed / "common.py").open("a", encoding="utf-8") as common:
+        common.write("# A comment.\n")
+    code = """
+import evaluate
+from t2i_parity.generate import spaces
+told["tags"], told["made"], told["answers"] = [], [], []
+for folder in (first, changed, first):
+    space = spaces.space_of(Path(folder))
+    told["made"].append(spaces.push(space, spaces.plan(space, "again")).made)
+    told["tags"].append(space.tag)
+for tag in told["tags"]:
+    metric = evaluate.load("again/cross_lingual_gap", revision=tag)
+    told["answers"].append(metric.compute(scores=[0.9, 0.7, 0.4], languages=["en", "en", "hi"]))
+"""
+    told = ask(code, hub, tmp_path / "client", first=METRICS / "cross_lingual_gap", changed=changed)
+    assert told["made"] == [True, True, False]
+    assert told["tags"][0] == told["tags"][2] == REVISIONS["cross_lingual_gap"] != told["tags"][1]
+    assert {tag.split("-")[0] for tag in told["tags"]} == {"v1.0"}
+    assert told["answers"][0] == told["answers"][1] == told["answers"][2]
+    there = hub.repository("space", "again/cross_lingual_gap")
+    assert there.files(told["tags"][1]) == there.files() != there.files(told["tags"][0])
+    assert "spec.py" not in there.files()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from t2i_parity.cards.validation import Validation
 from t2i_parity.dataset_builder import starter
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.storage import decode_classes
 from t2i_parity.validation.prompts.model import Prompts
 from t2i_parity.validation.prompts.runner import validate
 

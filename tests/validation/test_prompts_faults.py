@@ -12,8 +12,8 @@ from prompt_tables import Tables, change, clean, drop, found, put, row, told, va
 
 from t2i_parity.dataset_builder import starter
 from t2i_parity.dataset_builder.phrases import ANSWERS
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.storage import decode_classes
 from t2i_parity.validation.prompts.registry import CHECKS
 
 CONTENT, TEXT, DIALECT, REGIONAL, GEO = "lingt2i_content", "lingt2i_text", "dialect", "dialect_crosslingual", "geo"

@@ -9,9 +9,9 @@ import pytest
 from prompt_tables import change, clean, found, put, row, told, value
 
 from t2i_parity.dataset_builder import starter
-from t2i_parity.dataset_builder.repository import decode_classes
 from t2i_parity.dataset_builder.schema import table
 from t2i_parity.dataset_builder.sources import dialectgen
+from t2i_parity.dataset_builder.storage import decode_classes
 from t2i_parity.validation.prompts import copies
 from t2i_parity.validation.prompts.language import verdicts
 from t2i_parity.validation.prompts.model import Prompts, Rows

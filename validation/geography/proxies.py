@@ -146,7 +146,7 @@ def by_neighbours(
     vectors = np.full((len(study.images), width), np.nan)
     for place, image in enumerate(study.images):
         if image in features:
-            length = float(np.linalg.norm(features[image]))
+            length = float(np.linalg.norm(features[image], axis=-1))
             if length > 0 and np.isfinite(length):
                 vectors[place] = np.asarray(features[image], np.float64) / length
     predicted = np.full(len(found.human), np.nan)
@@ -154,7 +154,9 @@ def by_neighbours(
     cell = found.country * max(1, len(study.nouns)) + found.noun
     for each in np.unique(cell):
         rows = np.flatnonzero((cell == each) & there)
-        cosine = vectors[found.image[rows]] @ vectors[found.image[rows]].T
+        here = vectors[found.image[rows]]
+        # Not by a BLAS, whose last digits, and so the order of near neighbours, depend on the processor.
+        cosine = np.einsum("ik,jk->ij", here, here, optimize=False)
         model = found.model[rows]
         barred = np.eye(len(rows), dtype=np.bool_) if fold == "images" else model[:, None] == model[None, :]
         cosine[barred] = -np.inf
@@ -178,8 +180,9 @@ def _calibrated(part: Items, score: FloatArray) -> FloatArray:
     for country in np.unique(part.country):
         train, test = there & (part.country != country), there & (part.country == country)
         if np.sum(train) >= 3 and score[train].std() > 0:
-            slope, intercept = np.polyfit(score[train], part.human[train], 1)
-            predicted[test] = np.clip(slope * score[test] + intercept, 1, 5)
+            x, y = score[train].mean(), part.human[train].mean()
+            slope = ((score[train] - x) * (part.human[train] - y)).sum() / ((score[train] - x) ** 2).sum()
+            predicted[test] = np.clip(slope * (score[test] - x) + y, 1, 5)
     return predicted
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.validation.prompts.model import Check, Fault, Rows, declared
 from t2i_parity.validation.prompts.texts import Found, characters, code_point, excerpt, in_texts, letters, shorten
 
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -16,7 +16,6 @@ _UNSEEN = frozenset("\u00ad\u034f\u115f\u1160\u180e\u200b\u2060\u2061\u2062\u206
 _JOINING = re.compile("[\u0600-\u06ff\u0900-\u0dff]")
 """Arabic and the scripts of India, in which joiners shape letters."""
 _LOST = re.compile(r"(?<!\?)\?{3,}")
-_WIDE = frozenset(["zh", "ja", "ko"])
 
 
 def _empty(rows: Rows) -> Iterator[Fault]:
@@ -101,7 +100,8 @@ def _bidi(rows: Rows) -> Iterator[Fault]:
         if found is None:
             return None
         # A mark has work to do beside right-to-left letters, and the model gets it all the same: a warning there.
-        mild = found.group() in _BIDI_MARKS and code in ("ar", "arz")
+        spoken = declared(code)
+        mild = found.group() in _BIDI_MARKS and spoken is not None and spoken.direction == "rtl"
         return (
             found.start(), found.end(), f"no direction control, such as {code_point(found.group())}", "remove the character",
             "warning" if mild else None,
@@ -144,9 +144,10 @@ def _compatibility(rows: Rows) -> Iterator[Fault]:
         return iter(())
 
     def find(text: str, _column: str, code: str | None) -> Found | None:
+        wide = (spoken := declared(code)) is not None and spoken.written.wide
         for found in pattern.finditer(text):
             # East Asian writing has wide Latin letters of its own; half-width kana are an encoding's.
-            if code in _WIDE and "\uff01" <= found.group() <= "\uff5e":
+            if wide and "\uff01" <= found.group() <= "\uff5e":
                 continue
             usual = unicodedata.normalize("NFKC", found.group())
             return found.start(), found.end(), f"{shorten(usual)}, not {code_point(found.group())}", "write the usual letters", None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from t2i_parity.cards.validation import Severity
-from t2i_parity.dataset_builder.phrases import ANSWERS, ASSENTS
-from t2i_parity.validation.prompts.model import Check, Fault, Rows
+from t2i_parity.dataset_builder.phrases import phrases
+from t2i_parity.validation.prompts.model import Check, Fault, Rows, declared
 from t2i_parity.validation.prompts.texts import Found, in_texts
 
 _TAGS = (
@@ -28,8 +28,7 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 
-_ANSWER = re.compile("|".join(f"(?:{phrase})" for phrases in ANSWERS.values() for phrase in phrases), re.IGNORECASE)
-_ASSENT = re.compile(rf"(?:{'|'.join(word for words in ASSENTS.values() for word in words)})\s*[,!.:，。！、：،]", re.IGNORECASE)
+_STOP = r"\s*[,!.:，。！、：،]"
 _REFUSED = re.compile(r"\bREFUSED\b")
 _OUTER = "\"'“”„«»「」『』‘’*[]()<> .!:"
 _QUOTES = ('""', "''", "“”", "‘’", "«»", "„“", "„”", "「」", "『』", "``")
@@ -56,10 +55,10 @@ def _placeholders(rows: Rows) -> Iterator[Fault]:
 def _leaked(rows: Rows) -> Iterator[Fault]:
     def find(text: str, column: str, _code: str | None) -> Found | None:
         begins = len(text) - len(text.lstrip(" \n\"'“”«»「『*#>"))
-        found = _ANSWER.match(text, begins)
+        found = phrases("answers").match(text, begins)
         severity: Severity | None = None
         if found is None and column == "prompt":
-            found, severity = _ASSENT.match(text, begins), "warning"
+            found, severity = phrases("assents", _STOP).match(text, begins), "warning"
         return found and (found.start(), found.end(), "the text alone", "cut what the language model says around it", severity)
 
     return in_texts(rows, find)
@@ -100,7 +99,7 @@ def _spaces(rows: Rows) -> Iterator[Fault]:
             found = _BREAKS.search(text)
         if found is None:
             found = _EXOTIC.search(text)
-            if found is None or (found.group() == "\u3000" and code in ("zh", "ja", "ko")):
+            if found is None or (found.group() == "\u3000" and (spoken := declared(code)) and spoken.written.wide):
                 return None
         return found.start(), found.end(), "single spaces, between words only", "strip the text and join its words by one space", None
 

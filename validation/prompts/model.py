@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from t2i_parity.cards.validation import Severity
-from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, Language
 
 T = TypeVar("T")
 
@@ -164,16 +164,21 @@ class Rows:
         return {key: [number for number in members if derivations[number] not in CONTROLS] for key, members in self.pairs.items()}
 
 
+def declared(code: str | None) -> Language | None:
+    """The declared language of a row's code, None where it is none."""
+    return LANGUAGES.get(code or "")
+
+
 def standard(code: str | None) -> str | None:
     """The language that an identifier can tell: the standard one of a regional language, the language itself elsewhere.
 
     >>> standard("bar"), standard("hi")
     ('de', 'hi')
     """
-    language = LANGUAGES.get(code or "")
+    language = declared(code)
     return (language.standard if language else None) or code
 
 
 def spaced(code: str | None) -> bool:
     """Whether a language puts spaces between words; one that is not declared is taken to."""
-    return code not in LANGUAGES or LANGUAGES[code].spaced
+    return spoken.spaced if (spoken := declared(code)) else True

@@ -9,7 +9,8 @@ import pyarrow as pa
 import yaml
 
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.repository import card_configs, read_folder, read_hub
+from t2i_parity.dataset_builder.repository import read_folder, read_hub
+from t2i_parity.dataset_builder.storage import card_configs
 from t2i_parity.validation.prompts.model import Prompts
 
 UNNAMED = "default"

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from fontTools import unicodedata as scripts
 
-from t2i_parity.dataset_builder.identification import INSIDE
-from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.languages import LANGUAGES, SCRIPTS, Script
 from t2i_parity.validation.prompts.model import Check, Fault, Rows
 from t2i_parity.validation.prompts.texts import Found, code_point, excerpt, in_texts
 
@@ -20,11 +19,6 @@ ABBREVIATION = 3
 TRADITIONAL = 0.2
 """The share of traditional characters from which a text in simplified Chinese is said to be written in the others."""
 
-_ELSEWHERE = {
-    "ar": ("کی", "Persian letters, which look like Arabic ones"),
-    "arz": ("کی", "Persian letters, which look like Arabic ones"),
-    "ru": ("іїєґўІЇЄҐЎ", "Ukrainian or Belarusian letters"),
-}
 _LATIN, _OTHER = "A-Za-zÀ-ÖØ-öø-ɏ", "Ͱ-ͽͿ-ϿЀ-ӿ"
 _MIXED = re.compile(f"[{_LATIN}][{_OTHER}]|[{_OTHER}][{_LATIN}]")
 
@@ -41,7 +35,7 @@ def _script(rows: Rows) -> Iterator[Fault]:
         if script is None:
             continue
         if script not in outside:
-            inside = INSIDE.get(script, frozenset({script})) | {"Zyyy", "Zinh"}
+            inside = SCRIPTS.get(script, Script(script, script)).inside
             foreign = "".join(sorted(sign for sign in letters if of[sign] not in inside))
             outside[script] = re.compile(f"[{re.escape(foreign)}]") if foreign else None
         pattern = outside[script]
@@ -90,7 +84,11 @@ def _encodes(sign: str, encoding: str) -> bool:
 def _spelling(rows: Rows) -> Iterator[Fault]:
     alphabet = {sign for text in rows.texts for sign in text}
     classic = re.escape("".join(sorted(sign for sign in alphabet if unicodedata.category(sign) == "Lo" and traditional(sign))))
-    patterns = {code: (re.compile(f"[{signs}]"), named) for code, (signs, named) in _ELSEWHERE.items()}
+    patterns = {
+        code: (re.compile(f"[{each.not_its_letters[0]}]"), each.not_its_letters[1])
+        for code, each in LANGUAGES.items()
+        if each.not_its_letters
+    }
     for number, (text, code) in enumerate(zip(rows.texts, rows["language"], strict=True)):
         if code in patterns:
             pattern, named = patterns[code]

@@ -14,6 +14,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.survey import Page, keeper_page, participant_page
 from t2i_parity.dataset_builder.countries import local_name
 from t2i_parity.dataset_builder.errors import InputError, require
@@ -21,7 +22,7 @@ from t2i_parity.dataset_builder.languages import language
 from t2i_parity.validation.survey.service import DeclinedError, Survey
 from t2i_parity.validation.survey.storage import normal_code
 from t2i_parity.validation.survey.study import minutes
-from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES, direction, inside, spoken, texts
+from t2i_parity.validation.survey.texts import direction, inside, interface_languages, spoken, texts
 
 MAX_BODY = 4096
 """Bytes of the largest request that is read."""
@@ -42,8 +43,8 @@ HEADERS = {
 }
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[Scope]]
+Send = Callable[[Scope], Awaitable[None]]
 
 
 class _Body(BaseModel):
@@ -97,7 +98,7 @@ class Guard:
             return
         read = 0
 
-        async def limited() -> MutableMapping[str, Any]:
+        async def limited() -> Scope:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
@@ -105,7 +106,7 @@ class Guard:
                 return {"type": "http.disconnect"}
             return message
 
-        async def headed(message: MutableMapping[str, Any]) -> None:
+        async def headed(message: Scope) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in HEADERS.items())]
             await send(message)
@@ -124,7 +125,9 @@ def application(survey: Survey) -> Any:
         )
     app = gradio.Server(title="Survey", docs_url=None, redoc_url=None, openapi_url=None)
     data = _data(survey)
-    pages = {code: participant_page({**data, "language": code}, title=texts(code)["title"], language=code) for code in INTERFACE_LANGUAGES}
+    pages = {
+        code: participant_page({**data, "language": code}, title=texts(code)["title"], language=code) for code in interface_languages()
+    }
     keeper = keeper_page({"names": {country: local_name(country, "en") for country in survey.settings.countries}})
 
     def send(page: Page) -> Response:
@@ -133,15 +136,15 @@ def application(survey: Survey) -> Any:
     def index(request: Request) -> Response:
         return send(pages[spoken(request.headers.get("accept-language", ""))])
 
-    def start(body: Start) -> dict[str, Any]:
+    def start(body: Start) -> JsonObject:
         code, session = survey.begin(body.country)
         return {"code": code, "state": survey.state(session)}
 
-    def resume(body: Resume) -> dict[str, Any]:
+    def resume(body: Resume) -> JsonObject:
         session = survey.find(body.code)
         return {"code": normal_code(body.code), "state": survey.state(session)}
 
-    def answer(body: Answer) -> dict[str, Any]:
+    def answer(body: Answer) -> JsonObject:
         session = survey.find(body.code)
         survey.answer(session, body.order, body.rating, body.language)
         return {"state": survey.state(session)}
@@ -167,16 +170,16 @@ def application(survey: Survey) -> Any:
     return app
 
 
-def _data(survey: Survey) -> dict[str, Any]:
+def _data(survey: Survey) -> JsonObject:
     """What the page holds from the beginning. Nothing in it tells of models, conditions, or which questions are tricks."""
     countries = survey.settings.countries
     questions = max(len(survey.settings.design.plan(survey.pictures, country, "")) for country in countries)
     return {
-        "languages": [{"code": each, "name": language(each).native_name, "direction": direction(each)} for each in INTERFACE_LANGUAGES],
-        "texts": {each: dict(texts(each)) for each in INTERFACE_LANGUAGES},
+        "languages": [{"code": each, "name": language(each).native_name, "direction": direction(each)} for each in interface_languages()],
+        "texts": {each: dict(texts(each)) for each in interface_languages()},
         "countries": list(countries),
-        "names": {each: {country: local_name(country, each) for country in countries} for each in INTERFACE_LANGUAGES},
-        "inside": {each: {country: inside(country, each) for country in countries} for each in INTERFACE_LANGUAGES},
+        "names": {each: {country: local_name(country, each) for country in countries} for each in interface_languages()},
+        "inside": {each: {country: inside(country, each) for country in countries} for each in interface_languages()},
         "questions": questions,
         "minutes": minutes(questions),
     }

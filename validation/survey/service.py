@@ -11,11 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.validation.survey.pictures import Picture
 from t2i_parity.validation.survey.ratings import SCALE, SCHEMA, excluded
 from t2i_parity.validation.survey.storage import Answers, Secret, Session, data_uri, new_code, normal_code, today
 from t2i_parity.validation.survey.study import QUOTA, SKIPPED, Design, Item
-from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES
+from t2i_parity.validation.survey.texts import interface_languages
 
 OPEN_AT_MOST = 20
 """Unfinished participations a place of a country's quota: what more than that is, no study needs, and a flood would be."""
@@ -48,6 +49,11 @@ class _Tally:
     failed: int = 0
     answers: int = 0
     rated: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def passed(self) -> int:
+        """Who finished and was attentive."""
+        return self.finished - self.failed
 
 
 class Survey:
@@ -98,7 +104,7 @@ class Survey:
         Raises DeclinedError for a question that is not the next, a rating off the scale, or a language that the survey does not have, and
         OSError when it could not be kept.
         """
-        if language not in INTERFACE_LANGUAGES or (rating is not None and not SCALE[0] <= rating <= SCALE[1]):
+        if language not in interface_languages() or (rating is not None and not SCALE[0] <= rating <= SCALE[1]):
             raise DeclinedError("error_other")
         with session.lock:
             if order < session.done:
@@ -112,10 +118,10 @@ class Survey:
             if session.finished:
                 self._count_finished(session.country, rows)
 
-    def state(self, session: Session) -> dict[str, Any]:
+    def state(self, session: Session) -> JsonObject:
         """What the page shows next: texts are its own, and a trick question looks like any other."""
         done, total = session.done, len(session.items)
-        shown: dict[str, Any] = {"done": done, "total": total, "country": session.country}
+        shown: JsonObject = {"done": done, "total": total, "country": session.country}
         if done == total:
             return {**shown, "kind": "done", "completion": self.settings.completion_code}
         item = session.items[done]
@@ -153,20 +159,21 @@ class Survey:
 
     # The keeper
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> JsonObject:
         """Progress and quota, a country at a time: participants and ratings, and how evenly the pictures are rated."""
         with self._counting:
             countries = [self._progress(country, tally) for country, tally in self._tallies.items()]
-        total = {key: sum(country[key] for country in countries) for key in ("started", "finished", "passed", "failed", "answers")}
+        tallies = self._tallies.values()
+        total = {key: sum(getattr(tally, key) for tally in tallies) for key in ("started", "finished", "passed", "failed", "answers")}
         return {"quota": self.settings.quota, "countries": countries, "total": total}
 
-    def _progress(self, country: str, tally: _Tally) -> dict[str, Any]:
+    def _progress(self, country: str, tally: _Tally) -> JsonObject:
         counts = [tally.rated[key] for key, picture in self.pictures.items() if picture.country in (None, country)]
         return {
             "country": country,
             "started": tally.started,
             "finished": tally.finished,
-            "passed": tally.finished - tally.failed,
+            "passed": tally.passed,
             "failed": tally.failed,
             "answers": tally.answers,
             "pictures": len(counts),

@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.cards.survey import RatingsCard, ratings_card
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.languages import language
@@ -22,7 +23,7 @@ from t2i_parity.validation.survey.ratings import HIGH, LOW
 from t2i_parity.validation.survey.service import Settings, Survey
 from t2i_parity.validation.survey.storage import Answers, Secret
 from t2i_parity.validation.survey.study import Design
-from t2i_parity.validation.survey.texts import INTERFACE_LANGUAGES
+from t2i_parity.validation.survey.texts import interface_languages
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitScheduler
@@ -96,7 +97,7 @@ def _card(survey: Survey) -> str:
         RatingsCard(
             countries=settings.countries,
             models=sorted({picture.model for picture in survey.pictures.values()}),
-            languages=[language(code).name for code in INTERFACE_LANGUAGES],
+            languages=[language(code).name for code in interface_languages()],
             per_participant=settings.design.per_participant,
             quota=settings.quota,
             seed=settings.design.seed,
@@ -160,7 +161,7 @@ def restore(repo: str, folder: Path) -> None:
 # The Space
 
 
-def settings_record(settings: Settings, ratings_hub: str) -> Mapping[str, Any]:
+def settings_record(settings: Settings, ratings_hub: str) -> Json:
     """The settings as ``survey.json`` of a Space keeps them."""
     return {
         "countries": list(settings.countries),

@@ -13,21 +13,35 @@ from functools import cache
 from importlib import resources
 
 from t2i_parity.dataset_builder.countries import countries, local_name
-from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES, language
-
-INTERFACE_LANGUAGES = LINGT2I_LANGUAGES
-"""The languages that a participant may choose from, the original first."""
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, language
 
 
-@cache
+def interface_languages() -> tuple[str, ...]:
+    """The languages that a participant may choose from, the original first: the ten, and a user's own that bring their texts."""
+    return (*LINGT2I_LANGUAGES, *(code for code, each in LANGUAGES.items() if each.survey))
+
+
 def texts(code: str) -> Mapping[str, str]:
-    """Every text of a language by its key. Raises KeyError for a language that has none.
+    """Every text of a language by its key. Raises InputError for a language that has none, or not all of them.
 
     >>> texts("fr")["begin"], texts("ar")["reviewed"]
     ('Commencer', 'machine-made translation, not reviewed by a native speaker')
     """
-    lines = (resources.files(__package__) / "texts.jsonl").read_text(encoding="utf-8").splitlines()
-    return {line["key"]: line[code] for line in map(json.loads, lines)}
+    own = LANGUAGES[code].survey if code in LANGUAGES else {}
+    found = own or _shipped().get(code, {})
+    missing = [key for key in _shipped()["en"] if key not in found]
+    if missing:
+        raise InputError(
+            f"the survey has no texts in {code!r} for {', '.join(missing)}; write them into the language's field survey, by these keys"
+        )
+    return found
+
+
+@cache
+def _shipped() -> dict[str, dict[str, str]]:
+    lines = [json.loads(line) for line in (resources.files(__package__) / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
+    return {code: {line["key"]: line[code] for line in lines} for code in lines[0] if code != "key"}
 
 
 def question(noun: str, country: str, code: str) -> str:
@@ -65,9 +79,9 @@ def spoken(header: str) -> str:
     """
     for wish in header.split(","):
         code = wish.split(";")[0].strip().split("-")[0].lower()
-        if code in INTERFACE_LANGUAGES:
+        if code in interface_languages():
             return code
-    return INTERFACE_LANGUAGES[0]
+    return interface_languages()[0]
 
 
 def direction(code: str) -> str:

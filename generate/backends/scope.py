@@ -1,0 +1,42 @@
+"""What a reader can read: rows in other languages are told once, by name, and cost the others nothing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from t2i_parity.dataset_builder.errors import InputError, InputWarning
+from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.generate.engine.local import Failure
+
+Row = Mapping[str, Any]
+
+
+class Scope:
+    """The languages of a reader. ``lacking`` says what it lacks to read one, None where it lacks nothing."""
+
+    def __init__(self, reader: str, lacking: Callable[[Language], str | None]) -> None:
+        self._reader = reader
+        self._lacking = lacking
+
+    def reason(self, code: str) -> str | None:
+        """Why rows in a language come out unread, None where they are read."""
+        if code not in LANGUAGES:
+            return f"out of scope: the language {code!r} is not declared here; give its vocabulary: --vocabulary FILE"
+        lacking = self._lacking(LANGUAGES[code])
+        return None if lacking is None else f"out of scope: {self._reader} cannot read {LANGUAGES[code].name} ({code}): {lacking}"
+
+    def check(self, rows: Sequence[Row]) -> None:
+        """Warn of each language that cannot be read. Raises InputError when that leaves nothing to read."""
+        codes = list(dict.fromkeys(row["language"] for row in rows))
+        reasons = [reason for code in codes if (reason := self.reason(code))]
+        if reasons and len(reasons) == len(codes):
+            raise InputError("; ".join(reasons))
+        for reason in reasons:
+            warnings.warn(f"{reason}. Its rows come out without a reading; the others are read", InputWarning, stacklevel=3)
+
+    def read(self, read: Callable[[Row], dict[str, Any]], row: Row) -> dict[str, Any] | Failure:
+        """What is read in a row's image, or that its language is out of scope."""
+        reason = self.reason(row["language"])
+        return read(row) if reason is None else Failure(reason)

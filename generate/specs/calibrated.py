@@ -1,0 +1,39 @@
+"""What a calibration measures of a judge, and what it adds to a run's scores, declared."""
+
+from __future__ import annotations
+
+from t2i_parity.metrics.scores import MetricSpec, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
+
+KEYS = ("precision", "ned_char")
+"""The scores of text rendering that ceilings are given of."""
+CEILING = MetricSpec(
+    "reader_ceiling",
+    "The reader’s ceiling",
+    "What the same reader makes of faultless pictures in the same language.",
+    tuple(ScoreSpec("reader_ceiling", key, f"Ceiling: {TEXT[key].title.lower()}", direction="none") for key in KEYS),
+    place="ceilings",
+)
+SHARE = MetricSpec(
+    "share_of_ceiling",
+    "Share of the ceiling",
+    "The score over the ceiling: 1 is all that the reader can read.",
+    tuple(ScoreSpec("share_of_ceiling", key, f"Share of ceiling: {TEXT[key].title.lower()}") for key in KEYS),
+    place="ceilings",
+)
+CALIBRATION = MetricSpec(
+    "calibration",
+    "Calibration",
+    "What a judge makes of material of known truth.",
+    (
+        ScoreSpec("calibration", "ceiling", "Ceiling"),
+        ScoreSpec("calibration", "ned_char", "Characters"),
+        ScoreSpec("calibration", "slope", "Slope", direction="none"),
+        ScoreSpec("calibration", "gap_mean", "Mean of languages"),
+        ScoreSpec("calibration", "gap_std", "Std over languages", direction="lower", kind="spread"),
+        ScoreSpec("calibration", "gap_worst", "Worst read", kind="extreme"),
+        ScoreSpec("calibration", "gap_best", "Best read", kind="extreme"),
+    ),
+    place="none",
+)
+SPECS = (CEILING, SHARE, CALIBRATION)
