@@ -17,7 +17,9 @@ import os
 import pickle
 import socket
 import threading
+import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +43,11 @@ from t2i_parity.generate.run import Run
 
 AT_ONCE = 2
 """Batches an actor has at once: it computes one while it encodes the other."""
+_STREAMS: weakref.WeakSet[Any] = weakref.WeakSet()
+_STREAMING = ("StreamingExecutor", "iter_threaded", "ray-data-")
+"""How the names begin of the threads with which Ray Data runs a graph in this process."""
+_PATIENCE = 60.0
+"""Seconds that they get to end."""
 
 
 @contextmanager
@@ -73,7 +80,22 @@ def cluster(address: str | None) -> Iterator[Any]:
     try:
         yield ray
     finally:
+        _let_go()
         ray.shutdown()
+
+
+def _let_go() -> None:
+    """End what Ray Data still runs here, and wait for it.
+
+    A graph that is not run to its end (after a signal, an error) has threads that ask Ray for news. Ray Data gives them two seconds,
+    and one that asks when the session is over has Ray end this whole process at once, with 1 and without a word.
+    """
+    for blocks in list(_STREAMS):
+        blocks.close()
+    deadline = time.monotonic() + _PATIENCE
+    for thread in threading.enumerate():
+        if thread.name.startswith(_STREAMING):
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 class RayImages:
@@ -485,7 +507,9 @@ def _stage(dataset: Any, actor: type, arguments: tuple[Any, ...], *, actors: int
 
 def _stream(ray: Any, dataset: Any) -> Iterator[Any]:
     """What the last stage pickled, as it comes. Raises InputError when Ray gives up."""
-    blocks = iter(dataset.iter_batches(batch_size=None, batch_format="pyarrow"))
+    # Prefetching has a thread that Ray Data never ends, see _let_go; blocks are fetched ahead of us in any case.
+    blocks = iter(dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
+    _STREAMS.add(blocks)
     while True:
         try:
             block = next(blocks, None)
