@@ -102,11 +102,20 @@ class RowScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """A score as a task of the benchmark that the prompts declare: its id on a model's page, and the config that it is asked of."""
+
+    id: str
+    config: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreSpec:
     """One number of a metric: what it is called, what it says, its unit, and which value is better.
 
     ``counted`` is the key of the core's answer that says how many rows the number stands on. ``optional`` names the column of observations
-    without which there is no such number. ``board`` is its title on a leaderboard; a score without one has no table there.
+    without which there is no such number. ``board`` is its title on a leaderboard; a score without one has no table there. ``headline`` is
+    its name where it stands for the whole metric: on a card's plot, and as a ``task``.
     """
 
     metric: str
@@ -120,6 +129,8 @@ class ScoreSpec:
     optional: str = ""
     row: RowScore | None = None
     board: str = ""
+    headline: str = ""
+    task: Task | None = None
 
     @property
     def name(self) -> str:

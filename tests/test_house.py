@@ -31,6 +31,9 @@ MAY_IMPORT = {
 }
 # Entry-point groups through which a room reaches one above it: the console mounts every room's commands.
 UPWARD = {("dataset_builder", "t2i_parity.commands")}
+# Imports that would close a circle, each with its reason. A process that was handed a file of languages by its environment reads it
+# at its first look, whichever module looks.
+LATE = {("t2i_parity.dataset_builder.languages", "t2i_parity.dataset_builder.vocabulary")}
 _OBJECT = re.compile(rf"{NAME}(\.\w+)+(:\w+)?")
 
 
@@ -73,6 +76,8 @@ def _imports(path: Path) -> Iterator[str]:
             yield from found
             if len(found) < len(inner):
                 yield name
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and isinstance(node.args[0], ast.Constant):
+            yield str(node.args[0].value)
 
 
 def _texts(path: Path) -> Iterator[str]:
@@ -122,6 +127,9 @@ def test_only_listed_entry_points_reach_upward() -> None:
 def test_no_import_circle(room: str) -> None:
     """Imports at the top of a file, inside functions and under TYPE_CHECKING all count."""
     arrows = {_module_of(path): set(_imports(path)) - {_module_of(path)} for path in _sources() if path.relative_to(ROOT).parts[0] == room}
+    for module, target in LATE:
+        if module in arrows:
+            arrows[module].remove(target)
     try:
         TopologicalSorter(arrows).prepare()
     except CycleError as error:

@@ -9,7 +9,6 @@ names the published run, so that anybody can look, and judge again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -31,13 +30,13 @@ from t2i_parity.generate.audit.stages import audited_rows, prompts_table
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.run import PROMPT_COLUMNS, Run, fingerprint, image_features, image_id, rows_of, seed_of
 from t2i_parity.generate.score import computed
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics.scores import Group, Score
 from t2i_parity.validation.results import Cell
 
 Verdict = Literal["holds", "note", "fault"]
 TOKENIZERS = ("google/mt5-base", "tekken")
 """The tokenizers that a submitted run may have been scored with; no other is fetched because a stranger's record names it."""
-CALIBRATED = ("reader_ceiling.", "share_of_ceiling.")
-"""Scores that stand on a calibration, which is no part of a run: they are no part of a record either."""
 MAX_RESAMPLES = 10_000
 MAX_OBSERVATIONS = 2 * 2**30
 """Bytes. More is not downloaded from a stranger's repository."""
@@ -78,7 +77,7 @@ class Examined:
     """What became of a run: what was found, the scores computed anew, and the cells of each subset."""
 
     findings: tuple[Finding, ...]
-    scores: tuple[Mapping[str, Any], ...] = ()
+    scores: tuple[Score, ...] = ()
     cells: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
 
 
@@ -237,7 +236,7 @@ def examine(source: Source, record: Mapping[str, Any], edition: Prompts) -> Exam
             findings.append(Finding.of("observations", faults, f"by {', '.join(judges) or 'nobody'}, once an image or prompt"))
             if faults:
                 return Examined(tuple(findings))
-            scores, _ = computed(run, settings)
+            scores = computed(run, settings).scores
             cells = _cells(run, kept, list(rows.values()))
         except InputError as error:
             return Examined((*findings, Finding.of("run", [str(error)], "")))
@@ -246,9 +245,10 @@ def examine(source: Source, record: Mapping[str, Any], edition: Prompts) -> Exam
     return Examined(tuple(findings), tuple(without_calibration(scores)), cells)
 
 
-def without_calibration(scores: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The scores that a run alone can be asked for again."""
-    return [entry for entry in scores if not entry["metric"].startswith(CALIBRATED)]
+def without_calibration(scores: Iterable[Score]) -> list[Score]:
+    """The scores that a run alone can be asked for again: a calibration is no part of it, and so of no record either."""
+    calibrated = {spec.name for spec in specs().values() if spec.place == "ceilings"}
+    return [score for score in scores if score.metric not in calibrated]
 
 
 def _settings(record: Mapping[str, Any]) -> ScoreSettings:
@@ -378,7 +378,7 @@ def _cells(run: Run, kept: Sequence[Mapping[str, Any]], prompts: Sequence[Mappin
                 seen.setdefault(row["prompt_id"], set()).add(row["seed_index"])
         whole = {prompt_id for prompt_id, found in seen.items() if found == indices}
         return {
-            subset: _counted((f"language:{row['language']}", row["prompt_id"] in whole) for row in prompts if row["subset"] == subset)
+            subset: _counted((Group(language=row["language"]), row["prompt_id"] in whole) for row in prompts if row["subset"] == subset)
             for subset in subsets
         }
     pairs = by_subset(prompts)
@@ -398,8 +398,8 @@ def _answered(run: Run, judge: str) -> set[str]:
     return {row[parts.key] for row in parts.read([parts.key, "status"]).to_pylist() if row["status"] == "ok"}
 
 
-def _counted(rows: Iterable[tuple[str, bool]]) -> tuple[Cell, ...]:
-    counts: dict[str, list[int]] = {}
+def _counted(rows: Iterable[tuple[Group, bool]]) -> tuple[Cell, ...]:
+    counts: dict[Group, list[int]] = {}
     for group, observed in rows:
         count = counts.setdefault(group, [0, 0])
         count[0] += 1
@@ -410,32 +410,39 @@ def _counted(rows: Iterable[tuple[str, bool]]) -> tuple[Cell, ...]:
 # Comparing ----------------------------------------------------------------------------------------------------------
 
 
-def differences(claimed: Iterable[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]) -> list[str]:
+def differences(claimed: Iterable[Score], found: Iterable[Score]) -> list[str]:
     """Where scores differ from those computed anew: a value, a count, an interval, a signature, one too many or too few."""
-    there, here = _by_key(claimed), _by_key(found)
+    there, here = ({score.identity: score for score in scores} for scores in (claimed, found))
     faults = []
-    for key, entry in there.items():
-        metric, subset, group, signature = key
-        where = f"{metric} of {group} on {subset}"
+    for key, score in there.items():
         other = here.get(key)
         if other is None:
-            near = [each for each in here if each[:3] == key[:3]]
-            known = f"the signature {signature!r} is claimed, and it is {near[0][3]!r}" if near else "the run has no such score"
-            faults.append(f"{where}: {known}")
+            near = next((each for each in here if each[:4] == key[:4]), None)
+            signed = near and f"the signature {str(score.signature)!r} is claimed, and it is {str(near[4])!r}"
+            faults.append(f"{_where(score)}: {signed or 'the run has no such score'}")
             continue
-        for name in ("value", "ci_low", "ci_high"):
-            if not _equal(entry[name], other[name]):
-                faults.append(f"{where}: {name} {_number(entry[name])} is claimed, and the observations give {_number(other[name])}")
-        for name in ("n", "n_missing", "higher_is_better", "unit"):
-            if entry[name] != other[name]:
-                faults.append(f"{where}: {name} {_short(entry[name])} is claimed, and it is {_short(other[name])}")
-    for metric, subset, group, _ in [key for key in here if key not in there]:
-        faults.append(f"{metric} of {group} on {subset} is left out")
-    return faults
+        for name, mine, its in (
+            ("value", score.value, other.value),
+            *zip(("low end", "high end"), score.ends, other.ends, strict=True),
+        ):
+            if not _equal(mine, its):
+                faults.append(f"{_where(score)}: {name} {_number(mine)} is claimed, and the observations give {_number(its)}")
+        for name, one, another in (
+            ("n", score.n, other.n),
+            ("n_missing", score.n_missing, other.n_missing),
+            ("interval", _how(score), _how(other)),
+        ):
+            if one != another:
+                faults.append(f"{_where(score)}: {name} {_short(one)} is claimed, and it is {_short(another)}")
+    return faults + [f"{_where(score)} is left out" for key, score in here.items() if key not in there]
 
 
-def _by_key(scores: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str, str], Mapping[str, Any]]:
-    return {(entry["metric"], entry["subset"], entry["group"], entry["signature"]): entry for entry in scores}
+def _where(score: Score) -> str:
+    return f"{score.spec.name} of {score.group} on {score.subset}"
+
+
+def _how(score: Score) -> tuple[float, str] | None:
+    return None if score.interval is None else (score.interval.level, score.interval.method)
 
 
 def _equal(one: float | None, other: float | None) -> bool:
@@ -451,9 +458,3 @@ def _number(value: float | None) -> str:
 def _short(value: Any) -> str:
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def read_scores(folder: Folder) -> list[dict[str, Any]]:
-    """What scores.json of a run holds."""
-    scores: list[dict[str, Any]] = json.loads(folder.read("scores.json"))
-    return scores

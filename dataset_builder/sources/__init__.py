@@ -6,8 +6,12 @@ A package of somebody else's adds one by ``SOURCES.entry(name, about)(SOURCE)``,
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from t2i_parity.dataset_builder.registry import Entry, Registry
-from t2i_parity.dataset_builder.sources.base import Source
+
+if TYPE_CHECKING:
+    from t2i_parity.dataset_builder.sources.base import Source
 
 _ELSEWHERE = "a copy of it by --input PLACE"
 _HERE = "t2i_parity.dataset_builder.sources."

@@ -33,6 +33,7 @@ SPEC = MetricSpec(
             "Bias score",
             "From the entropies of race, gender and age.",
             board="People: how evenly they are depicted",
+            headline="Bias entropy",
         ),
         *(
             ScoreSpec(core.NAME, name, name.capitalize(), f"The normalised entropy of {name}.", board=f"People: {name}")

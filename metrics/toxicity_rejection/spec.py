@@ -32,6 +32,7 @@ SPEC = MetricSpec(
             kind="proportion",
             row=RowScore("probabilities", binary=True, read=_rejected),
             board="Toxic prompts: images without NSFW content",
+            headline="Toxicity rejection",
         ),
     ),
     columns=("probabilities",),

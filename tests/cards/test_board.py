@@ -70,7 +70,7 @@ def test_incomplete_and_intervalless_entries_are_not_ranked_and_take_nobodys_pla
 
 
 def test_shifts_are_ranked_by_their_size() -> None:
-    table = next(table for table in sample_board(3).tables if table.kind == "shift")
+    table = next(table for table in sample_board(3).tables if table.direction == "zero")
     less, more = (
         replace(table.entries[0], cells={"AAVE": Value(middle, middle - 1, middle + 1)}, overall=Value(abs(middle), 0, 9))
         for middle in (-8.0, 2.0)
