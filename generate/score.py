@@ -13,7 +13,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate import ceilings
 from t2i_parity.generate.audit import score_audit
-from t2i_parity.generate.entries import Scores, csv_of, seen_by
+from t2i_parity.generate.entries import Scores, csv_of, seen_by, stamped
 from t2i_parity.generate.entries import ScoreSettings as ScoreSettings
 from t2i_parity.generate.run import PROMPT_COLUMNS, Run
 from t2i_parity.generate.specs import specs
@@ -125,7 +125,7 @@ def _measured(spec: MetricSpec, part: Observed, subset: str, settings: ScoreSett
     for groups in groupings:
         labels, group_of = labelled(groups)
         answer = spec.compute(part, groups=labels, settings=settings)
-        signature = Signature.parse(answer["signature"]).having(**{spec.instrument: part.judge})
+        signature = stamped(Signature.parse(answer["signature"]).having(**{spec.instrument: part.judge}), part.rows)
         answers = [(ALL, answer)] if not scores else []
         for group, found in [*answers, *((group_of[label], found) for label, found in answer["by_group"].items())]:
             scores += spec.read(found, subset, group, signature, level=settings.confidence_level, keys=keys)
