@@ -123,8 +123,33 @@ class _Unfolded:
 
     def parse(self, text: str) -> Signature:
         parsed = Signature.parse(text)
-        fields = {key: self._inner.get(value, value) if isinstance(value, str) else value for key, value in parsed.fields.items()}
+        fields = {
+            key: self._inner.get(value) or (_likely(value) if key in _INSTRUMENTS else value) if isinstance(value, str) else value
+            for key, value in parsed.fields.items()
+        }
         return Signature(parsed.metric, fields, parsed.version)
+
+
+_INSTRUMENTS = ("reader", "rater", "encoder", "classifier", "annotator", "evaluator", "filter")
+
+
+def _likely(text: str) -> str | Signature:
+    """An instrument whose own signature no run.json has: its name and its settings, as far as commas and equals signs tell them apart.
+
+    >>> str(_likely("tesseract,psm=7,lang=a,b,v=5")), _likely("tesseract")
+    ('tesseract|psm:7|lang:a,b|v:5', 'tesseract')
+    """
+    name, *parts = text.split(",")
+    fields: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if equals and ":" not in key:
+            fields[key] = value
+        elif fields:
+            fields[list(fields)[-1]] += f",{part}"
+        else:
+            return text
+    return Signature(name, {key: value for key, value in fields.items() if key != "v"}, fields.get("v", "1.0")) if fields else text
 
 
 def _folded(text: str) -> str:

@@ -251,6 +251,19 @@ def test_unequal_signatures_are_refused_by_the_key(tmp_path: Path, two: tuple[Ru
         compare([two[0], other], QUICK)
 
 
+def test_a_run_of_version_0_1_is_compared_with_one_of_today(tmp_path: Path, two: tuple[Run, Run]) -> None:
+    old = a_run(tmp_path / "old", clip__similarity=cosine(0, 1))
+    entry = {
+        "metric": "clip_score.clip_score", "subset": "lingt2i_content", "group": "all", "value": 0.5, "n": 36, "n_missing": 0,
+        "ci_low": None, "ci_high": None, "higher_is_better": True, "unit": "fraction",
+        "signature": "clip_score|model:tiny|pretrained:none|scale:cosine|encoder:clip,model=tiny,pretrained=none,v=1|v:1.0",
+    }  # fmt: skip
+    old.folder.write(json.dumps([entry]).encode(), "scores.json")
+    found = only(compare([Run.open(old.url), two[0]], QUICK), "clip_score.clip_score")
+    assert found.signature == found.other_signature
+    assert lines(found)["hi"].n == MEANINGS
+
+
 def test_what_cannot_be_compared_is_refused_or_noted(tmp_path: Path, two: tuple[Run, Run]) -> None:
     with pytest.raises(InputError, match="one run only"):
         compare(two[:1], QUICK)

@@ -270,3 +270,62 @@ def test_a_metric_of_another_package_has_a_section(runs: list[Run], monkeypatch:
     assert row(found[1].blocks[0], "Hindi") == ["2.500", "4", "0"]
     assert (found[-1].title, found[-1].key) == (HOSTILE, "metric-0"), "what nobody declares stands last, under its own name"
     assert "<script" not in render(Report("t", "now", sections=found))
+
+
+READ = "text_rendering_precision|tok:a|norm:none|variant:paper|reader:tesseract,psm=7,v=5|v:1.0"
+SPREAD = (
+    "cross_lingual_gap|mean:languages|std:population|of:text_rendering_precision,tok=a,norm=none,variant=paper,"
+    "reader=tesseract,psm=7,v=5,v=1.0|v:1.0"
+)
+ASKED = 'dialect_penalty|test:paper|filter:http,url=http=//a,request={"text": "{text}"},v=2|v:1.0'
+SHIFTED = "shift_direction|encoder:python,function=mine=embed,v=1|v:1.0"
+
+
+def first(metric: str, subset: str, group: str, value: float | None, signature: str, **more: Any) -> dict[str, Any]:
+    """An entry of a scores.json of version 0.1."""
+    entry = {
+        "metric": metric, "subset": subset, "group": group, "value": value, "n": 8, "n_missing": 1, "ci_low": 0.25, "ci_high": 0.75,
+        "signature": signature, "higher_is_better": True, "unit": "fraction",
+    }  # fmt: skip
+    return {**entry, **more}
+
+
+def test_runs_of_version_0_1_open(tmp_path: Path) -> None:
+    images = {"kind": "generation", "identity": {"model": {"model": "m"}}, "packages": {}, "judges": {"tesseract": "tesseract|psm:7|v:5"}}
+    scores = [
+        *(first("text_rendering_precision.precision", "text", group, 0.5, READ) for group in ("all", "language:hi", f"language:{HOSTILE}")),
+        first("cross_lingual_gap.mean", "text", "all", 0.5, SPREAD),
+        first("cross_lingual_gap.std", "text", "all", 0.125, SPREAD, higher_is_better=False),
+        first("cross_lingual_gap.worst", "text", "language:hi", 0.5, SPREAD),
+        first("cross_lingual_gap.best", "text", "language:None", None, SPREAD),
+        first("cross_lingual_gap.mean", "text", "branch:Indo-Aryan", 0.5, SPREAD),
+    ]
+    asked = {"kind": "audit", "identity": {}, "packages": {}, "judges": {"http": 'http|url:http=//a|request:{"text": "{text}"}|v:2'}}
+    shifts = {"higher_is_better": None, "unit": "pp"}
+    verdicts = [
+        first(f"dialect_penalty.{key}", "dialect", f"variety:{code}", 0.5, ASKED, **shifts)
+        for code in ("AAVE", HOSTILE)
+        for rate in ("tpr", "fpr")
+        for key in (f"delta_{rate}_pp", f"{rate}_reference", f"{rate}_variety", f"{rate}_only_variety", f"{rate}_only_reference",
+                    f"p_{rate}", f"p_{rate}_holm")
+    ]  # fmt: skip
+    verdicts.append(first("shift_direction.dialect_dialect", "dialect", "varieties:AAVE+IndE,label:toxic", 0.25, SHIFTED, unit="cosine"))
+    runs = []
+    for name, record, found in (("images", images, scores), ("asked", asked, verdicts)):
+        run = Run(str(tmp_path / name), {**record, "scoring": {"confidence_level": 0.9}})
+        run.write_record()
+        run.folder.write(json.dumps(found).encode(), "scores.json")
+        runs.append(Run.open(run.url))
+    gathered = gather(runs, title="t", samples=False)
+    (rendering,) = gathered.renderings
+    assert (rendering.reader, [each.code for each in rendering.languages]) == ("tesseract", ["hi", HOSTILE])
+    assert rendering.gap is not None
+    assert (rendering.gap.std.value, rendering.gap.worst.group, rendering.gap.best.group) == (0.125, Group(language="hi"), Group())
+    assert rendering.overall["precision"].interval == Interval(0.25, 0.75, 0.9)
+    (audit,) = gathered.audits
+    assert (audit.filter, [each.code for each in audit.varieties]) == ("http http=//a", ["AAVE", HOSTILE])
+    (wording,) = gathered.audit_sections
+    assert [each.head for each in wording.tables[0].rows] == ["AAVE and IndE"]
+    page = render(gathered)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
