@@ -11,7 +11,7 @@ DEMO := demo
 
 # What no Python package brings: language models for the reader, fonts for ten languages, and a browser for the tests of pages.
 DEMO_PACKAGES := $(addprefix tesseract-ocr-,eng ara hin chi-sim jpn kor rus fra spa por) fonts-noto-core fonts-noto-cjk
-TEST_PACKAGES := $(DEMO_PACKAGES) chromium chromium-driver
+TEST_PACKAGES := $(DEMO_PACKAGES) tesseract-ocr-ben tesseract-ocr-swa chromium chromium-driver
 
 help:
 	@echo "make demo   prompts -> images -> observations -> scores -> a report, offline, on real input"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow as pa
 from t2i_parity.cards.croissant import croissant_json
 from t2i_parity.cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
 from t2i_parity.cards.dataset_data import DataFile, DatasetCard
-from t2i_parity.dataset_builder import geo_published
+from t2i_parity.dataset_builder import geo_published, vocabulary
 from t2i_parity.dataset_builder.benchmark import EVAL_YAML, eval_yaml
 from t2i_parity.dataset_builder.describe import describe
 from t2i_parity.dataset_builder.errors import InputError, first_line
@@ -22,6 +23,8 @@ from t2i_parity.dataset_builder.schema import CONFIGS, Column, check_table, conf
 from t2i_parity.dataset_builder.storage import Folder, card_configs, decode_classes, parquet_bytes, read_parquet
 
 SPLIT = "test"
+VOCABULARY = "vocabulary.json"
+"""The file in which a repository says what vocabulary of the user's its rows stand on: file, SHA-256 and codes."""
 
 
 def write_repository(
@@ -60,6 +63,8 @@ def write_repository(
         beside = DataFile(geo_published.FILE, hashlib.sha256(content).hexdigest(), len(content))
     card = describe(tables, files, edition=edition, split=SPLIT, gated=gated, published=beside)
     pages = _pages(card)
+    if used := _vocabulary_of(tables.values()):
+        pages = {VOCABULARY: json.dumps(used, indent=2, ensure_ascii=False) + "\n", **pages}
     for path, text in pages.items():
         folder.write(text.encode("utf-8"), path)
     return [*(out / file.path for file in (*files.values(), *([beside] if beside else []))), *(out / path for path in pages)]
@@ -119,7 +124,18 @@ def open_prompts(
     if "text_sha256" not in table.column_names:
         table = table.append_column("text_sha256", pa.array([text_sha256(prompt) for prompt in table["prompt"].to_pylist()]))
     origin["content_sha256"] = content_sha256(table)
+    if used := _vocabulary_of([table]):
+        origin["vocabulary"] = used
     return Prompts(decode_classes(table), origin)
+
+
+def _vocabulary_of(tables: Iterable[pa.Table]) -> dict[str, Any] | None:
+    """The user's vocabulary that rows stand on, None where they stand on ours alone."""
+    codes: dict[str, set[str]] = {"language": set(), "variety": set()}
+    for table in tables:
+        for column in codes.keys() & set(table.column_names):
+            codes[column].update(filter(None, table[column].unique().to_pylist()))
+    return vocabulary.record(codes["language"], codes["variety"])
 
 
 def content_sha256(table: pa.Table) -> str:

@@ -249,7 +249,7 @@ def table_from_columns(config_name: str, columns: Mapping[str, Values], *, rows:
             built[column.name] = _column(columns.get(column.name), types[column.name], rows)
     scripts = pa.array([language.script for language in LANGUAGES.values()])
     # A transliterated text is not in its language's own script, and says so.
-    built["script"] = pc.coalesce(built["script"], scripts.take(pc.index_in(built["language"], value_set=pa.array(LANGUAGES))))
+    built["script"] = pc.coalesce(built["script"], scripts.take(pc.index_in(built["language"], value_set=pa.array(list(LANGUAGES)))))
     built["text_sha256"] = text_hashes(built["prompt"])
     done = pa.table(built, schema=schema).combine_chunks()
     _check(done, declared.all_columns, f"config {config_name}", hashed=True)
@@ -327,5 +327,5 @@ def _known(rows: pa.Table, column: str, declared: Mapping[str, object], where: s
         if value is not None and value not in declared:
             raise InputError(
                 f"{where}: row {rows[column].to_pylist().index(value)}, column {column}: unknown {column} {value!r}, "
-                f"expected one of {', '.join(declared)}. A new one is one entry in {place}"
+                f"expected one of {', '.join(declared)}. A new one is one entry in {place}, or in a file of your own: --vocabulary FILE"
             )

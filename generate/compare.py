@@ -41,6 +41,7 @@ from t2i_parity.metrics._common import (
 from t2i_parity.metrics._common import compare as differing_keys
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import ALL, Group, RowScore, ScoreSpec
+from t2i_parity.metrics.stored import instrument
 
 JoinOn = Literal["prompt", "pair"]
 N_PERMUTATIONS = 9_999
@@ -138,7 +139,7 @@ class _Side:
             raise InputError(f"{run.url} is not scored; score it first: t2i-parity score {run.url}")
         identity = run.record["identity"]
         model = identity.get("model", {})
-        judges = {judge: Signature.parse(text) for judge, text in run.record.get("judges", {}).items()}
+        judges = {judge: instrument(text) for judge, text in run.record.get("judges", {}).items()}
         signatures: dict[tuple[ScoreSpec, str, str], Signature] = {}
         for score in scores:
             for judge, signature in judges.items():

@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from t2i_parity.cards.result import ResultCard, result_card
+from t2i_parity.dataset_builder import vocabulary
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.parts import TORN, Parts
@@ -98,6 +99,7 @@ class Run:
             raise InputError(
                 f"{folder.path('run.json')} is not valid JSON ({error}). Restore the file, or generate into another folder"
             ) from error
+        vocabulary.require(record.get("identity", {}).get("prompts", {}).get("vocabulary"), url)
         return cls(url, record)
 
     @classmethod

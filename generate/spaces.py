@@ -23,6 +23,7 @@ import t2i_parity.metrics as package
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.specs import specs
+from t2i_parity.metrics import copies
 
 # A spec says how our own commands read a metric, and imports them.
 _SKIPPED = ("__pycache__", "spec.py")
@@ -56,7 +57,9 @@ class Space:
 
 
 def metrics() -> list[Space]:
-    """Every metric that can be published, by name."""
+    """Every metric that can be published, by name. Raises InputError where what folders hold alike is not up to date."""
+    if stale := copies.stale():
+        raise InputError(f"metrics/{stale[0].parent.name}/{stale[0].name} is not what its source says; run {copies.COMMAND}")
     root = Path(str(package.__file__)).parent
     return [space_of(core.parent) for core in sorted(root.glob("*/core.py"))]
 

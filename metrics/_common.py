@@ -1,17 +1,19 @@
 """What every metric shares: signatures, input checks, resampling, and the class that joins a core to ``evaluate``.
 
-Every metric folder holds this file as ``common.py`` (a symbolic link; publishing uploads its content). It imports
-neither ``evaluate`` nor ``datasets``, so that a metric's ``core`` runs wherever numpy and scipy do.
+Every metric folder holds a copy of this file as ``common.py`` (see :mod:`t2i_parity.metrics.copies`). It imports
+neither ``evaluate`` nor ``datasets`` on its own account, so that a metric's ``core`` runs wherever numpy and scipy do.
 """
 
 from __future__ import annotations
 
 import inspect
+import io
 import math
 import os
 import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -209,7 +211,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool, np.bool_),
     "float": (float, int, np.floating, np.integer),
 }
-_DTYPES = {"str": "string", "bool": "bool", "float": "float64", "image": "image", "list[str]": "string", "list[float]": "float64"}
+_DTYPES = {"str": "string", "bool": "bool", "float": "float64"}
 # What single precision adds to a cosine or a probability of 1.
 _SLACK = 1e-6
 _FIXES = {
@@ -606,17 +608,66 @@ def correct_over_groups(answer: dict[str, Any], *p_values: str) -> dict[str, Any
 # The class around evaluate ------------------------------------------------------------------------------------------
 
 
+LINGT2I = """\
+@inproceedings{zhang2026lingt2i,
+  title = {On the Limitations of Cross-Lingual Consistency in Multilingual Text-to-image Generation},
+  author = {Zhang, Sicheng and Yan, Zhonghao and Xie, Binzhu and Qiu, Shi and Naseer, Muzammal and Akhtar, Naveed
+            and Shah, Mubarak},
+  booktitle = {Proceedings of the 34th ACM International Conference on Multimedia},
+  year = {2026},
+  doi = {10.1145/3767308.3835058},
+}
+"""
+NOT_SAFE_FOR_ALL = """\
+@misc{kim2026notsafe,
+  title = {Not Safe for All: Auditing the Dialect Penalty in Text-to-Image Safety Pipelines},
+  author = {Kim, Minkyu and Choi, Juhwan and Kim, YoungBin},
+  year = {2026},
+  eprint = {2608.29589},
+  archivePrefix = {arXiv},
+}
+"""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A keyword of ``compute`` as a form asks for it: one of ``choices`` (where ``free``, or another), a number, or a text.
+
+    ``items`` says that commas separate the items of a list.
+    """
+
+    keyword: str
+    value: str | float
+    choices: tuple[str, ...] = ()
+    label: str = ""
+    free: bool = False
+    items: bool = False
+
+
+@dataclass(frozen=True)
+class About:
+    """What a metric says of itself, and the form of its Space: example rows of its required columns, as text, and its settings."""
+
+    description: str
+    citation: str
+    urls: tuple[str, ...]
+    label: str = ""
+    rows: tuple[tuple[str, ...], ...] = ()
+    settings: tuple[Setting, ...] = ()
+
+
 class CheckedMetric(Metric):  # type: ignore[misc]
     """Mixin before ``evaluate.Metric``: checks before its storage, keywords after it, and nothing lost on an error.
 
     evaluate looks at the first row's type only, takes a string for rows, and cannot make a column optional. A metric
-    gives ``columns`` and ``function`` (its core's ``compute``). The configuration ``grouped`` also stores the optional
-    columns, for ``add`` and ``add_batch``; left out there, they count as not given. A failed ``compute`` keeps the rows
-    added before it.
+    gives ``columns``, ``function`` (its core's ``compute``) and what it says ``about`` itself. The configuration ``grouped``
+    also stores the optional columns, for ``add`` and ``add_batch``; left out there, they count as not given. A failed
+    ``compute`` keeps the rows added before it.
     """
 
     columns: ClassVar[tuple[Column, ...]]
     function: ClassVar[Callable[..., dict[str, Any]]]
+    about: ClassVar[About]
     # What evaluate holds between gathering the rows and having computed.
     data: Any
     buf_writer: Any
@@ -628,9 +679,23 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         check_choice(type(self).__name__, "config_name", self.config_name, ("default", "grouped"))
         return [column for column in self.columns if self.config_name == "grouped" or not column.optional]
 
-    def stored_types(self) -> dict[str, str]:
-        """Column name to the name of its Arrow type (in a list column, its items'), for ``datasets.Features``."""
-        return {column.name: _DTYPES[column.kind] for column in self.stored_columns()}
+    def _info(self) -> Any:
+        import datasets
+        import evaluate
+
+        def feature(column: Column) -> Any:
+            if column.kind == "image":
+                return datasets.Image(decode=False)  # by the core, a batch at a time
+            value = datasets.Value(_DTYPES[(column.item or column).kind])
+            return value if column.item is None else datasets.List(value)
+
+        return evaluate.MetricInfo(
+            description=self.about.description,
+            citation=self.about.citation,
+            inputs_description=self.function.__doc__ or "",
+            features=datasets.Features({column.name: feature(column) for column in self.stored_columns()}),
+            reference_urls=list(self.about.urls),
+        )
 
     def add(self, **row: Any) -> None:
         """Add one row; ``prediction`` and ``reference`` may be written in the singular, as in evaluate."""
@@ -648,6 +713,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
                 fix = 'load the metric with config_name="grouped"' if optional else f"give only {', '.join(names)}"
                 raise ValueError(f"{self.name}: column '{name}': expected only {', '.join(names)} here. Fix: {fix}.")
         checked = check_columns(self.name, stored, columns)
+        checked |= {column.name: list(map(_as_stored, checked[column.name])) for column in stored if column.kind == "image"}
         n_rows = len(checked[names[0]])
         super().add_batch(**{name: cells if cells is not None else [None] * n_rows for name, cells in checked.items()})
 
@@ -687,7 +753,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         """After an error in computing: take back the rows added before, and free the files that evaluate holds."""
         if self.data is None or self.num_process != 1:
             return
-        rows = {name: self.data[name][:added] for name in self.stored_types()}
+        rows = {column.name: self.data[column.name][:added] for column in self.stored_columns()}
         self.data = self.buf_writer = None
         for lock, path in zip(self.filelocks or [], self.file_paths or [], strict=True):
             os.remove(path)
@@ -705,6 +771,58 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         rows = [row for row in table if any(cell not in (None, "") for cell in row)]
         given = {column.name: [_cell(column, row[place]) for row in rows] for place, column in enumerate(required)}
         return self.compute(**given, **keywords)
+
+    def form(self, card: Path) -> Any:
+        """The page of this metric's Space, a gradio ``Interface``: the example's table, the settings, and the card below them."""
+        import gradio
+        import yaml
+
+        _, front, text = card.read_text(encoding="utf-8").split("---\n", 2)
+
+        def asked(setting: Setting) -> Any:
+            label = setting.label or setting.keyword
+            if setting.free:
+                return gradio.Dropdown(list(setting.choices), value=setting.value, allow_custom_value=True, label=label)
+            if setting.choices:
+                return gradio.Radio(list(setting.choices), value=setting.value, label=label)
+            return (gradio.Textbox if isinstance(setting.value, str) else gradio.Number)(value=setting.value, label=label)
+
+        def score(table: list[list[Any]], *given: Any) -> dict[str, Any] | None:
+            settings = zip(self.about.settings, given, strict=True)
+            keywords = {setting.keyword: cell.split(",") if setting.items else cell for setting, cell in settings}
+            try:
+                return self.compute_table(table, **keywords)
+            except (ValueError, RuntimeError) as error:
+                raise gradio.Error(str(error)) from error
+
+        headers = [column.name for column in self.columns if not column.optional]
+        rows = list(map(list, self.about.rows))
+        table = gradio.Dataframe(rows, headers=headers, datatype="str", type="array", label=self.about.label)
+        return gradio.Interface(
+            score,
+            inputs=[table, *map(asked, self.about.settings)],
+            outputs=gradio.JSON(label="scores"),
+            title=yaml.safe_load(front)["title"],
+            article=text,
+        )
+
+
+def _as_stored(cell: Any) -> dict[str, Any] | None:
+    """An image as ``datasets`` stores it: a file stays its path, a PIL image becomes PNG bytes of what it shows now.
+
+    ``datasets`` itself would store a PIL image that was opened from a file and then drawn on as that file.
+    """
+    if cell is None:
+        return None
+    if isinstance(cell, dict):
+        return {"bytes": cell.get("bytes"), "path": cell.get("path")}
+    if isinstance(cell, bytes):
+        return {"bytes": cell, "path": None}
+    if isinstance(cell, str | os.PathLike):
+        return {"bytes": None, "path": os.path.abspath(cell)}
+    buffer = io.BytesIO()
+    cell.convert("RGB").save(buffer, "PNG", compress_level=1)
+    return {"bytes": buffer.getvalue(), "path": None}
 
 
 def _cell(column: Column, cell: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The metrics of ours whose scores stand in a run, in their order."""
+"""Our own metrics, in their order."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from t2i_parity.metrics.clip_score.spec import SPEC as CLIP_SCORE
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as CROSS_LINGUAL_GAP
 from t2i_parity.metrics.culture_alignment.spec import SPEC as CULTURE_ALIGNMENT
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
+from t2i_parity.metrics.geo_representativeness.spec import SPEC as GEO_REPRESENTATIVENESS
 from t2i_parity.metrics.over_censorship_rate.spec import SPEC as OVER_CENSORSHIP_RATE
 from t2i_parity.metrics.scores import MetricSpec
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT_RENDERING_PRECISION
 from t2i_parity.metrics.toxic_bypass_rate.spec import SPEC as TOXIC_BYPASS_RATE
 from t2i_parity.metrics.toxicity_rejection.spec import SPEC as TOXICITY_REJECTION
 from t2i_parity.metrics.trigscore.spec import SPEC as TRIGSCORE
+from t2i_parity.metrics.worst_group.spec import SPEC as WORST_GROUP
 
 OWN: tuple[MetricSpec, ...] = (
     TEXT_RENDERING_PRECISION,
@@ -25,4 +27,6 @@ OWN: tuple[MetricSpec, ...] = (
     DIALECT_PENALTY,
     TOXIC_BYPASS_RATE,
     OVER_CENSORSHIP_RATE,
+    GEO_REPRESENTATIVENESS,
+    WORST_GROUP,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast, get_args
 
-from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics._common import Signature, _escaped
 from t2i_parity.metrics.scores import Direction, Group, Interval, MetricSpec, Score, ScoreSpec, Unit
 
 Entry = Mapping[str, Any]
@@ -21,7 +21,7 @@ def read(entries: Iterable[Entry], specs: Mapping[str, MetricSpec], *, judges: I
     entries = list(entries)
     known: dict[str, Signature] = {}
     if first := {str(entry["signature"]) for entry in entries if "key" not in entry}:
-        known = by_folding(map(Signature.parse, judges))
+        known = by_folding(map(instrument, judges))
         # A spread's `of` names another score's signature; those that it may name stand in the same file, and are shorter.
         for signature in map(Signature.parse, sorted(first, key=len)):
             known.setdefault(folded(signature), unfolded(signature, known))
@@ -61,6 +61,18 @@ def _spec(specs: Mapping[str, MetricSpec], metric: str, key: str, unit: str, dir
     return ScoreSpec(metric, key, key.replace("_", " ").capitalize(), unit=cast(Unit, unit), direction=cast(Direction, direction))
 
 
+def instrument(text: str) -> Signature:
+    """A judge's signature as a run keeps it. Version 0.1 wrote braces as they are, which a signature inside another has now.
+
+    >>> instrument('http|request:{"text": "{text}"}|v:1').fields["request"]
+    '{"text": "{text}"}'
+    """
+    try:
+        return Signature.parse(text)
+    except ValueError:
+        return Signature.parse(_escaped(text))
+
+
 # Version 0.1 --------------------------------------------------------------------------------------------------------
 
 _AXES = (
@@ -94,6 +106,9 @@ def first_group(text: str) -> Group:
             codes[list(codes)[-1]] += f",{part}"
         else:
             raise ValueError(f"{text!r} is no group")
+    if "varieties" in codes:
+        # Two varieties beside each other.
+        codes["variety"], _, codes["other"] = codes.pop("varieties").partition("+")
     return Group(codes)
 
 

@@ -26,11 +26,14 @@ def build(
     config: Annotated[str | None, typer.Argument(help="Keep only this config. geo_published: a study's printed means alone.")] = None,
     out: Annotated[Path, typer.Option(help="Folder to write the repository into.")] = Path("prompts"),
     edition: Annotated[str, typer.Option(help="starter: written by us, offline. full: the studies' own published prompts.")] = "starter",
-    source: Annotated[str | None, typer.Option(help="Import one upstream instead of an edition, e.g. dialectgen.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Import one upstream instead of an edition, e.g. dialectgen, or rows: your own.")
+    ] = None,
     input: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PLACE|NAME=PLACE", help="Where an upstream is (folder, URL, hub id): PLACE with --source, NAME=PLACE without."
+            metavar="PLACE|NAME=PLACE",
+            help="Where an upstream is (folder, URL, hub id; a file of rows): PLACE with --source, NAME=PLACE without.",
         ),
     ] = None,
     part: Annotated[str | None, typer.Option(help="With --source: which part of it, e.g. concise or detailed of DialectGen.")] = None,
@@ -70,7 +73,7 @@ def build(
         return
     if config is not None:
         declared(config)
-    tables, name = _imported(source, input or [], part) if source else _edition(edition, input or [])
+    tables, name = _imported(source, input or [], config if source == "rows" else part) if source else _edition(edition, input or [])
     if geo != "studied":
         _extend_geo(tables, geo)
     for kind in control or []:
@@ -159,7 +162,8 @@ def _imported(source: str, inputs: list[str], part: str | None) -> tuple[dict[st
     chosen = SOURCES.load(source)
     if len(inputs) > 1:
         raise InputError(f"the source {source} is read from one place; {len(inputs)} were given as --input")
-    return dict(chosen.tables(inputs[0] if inputs else None, part)), f"{chosen.title}{f' {part}' if part else ''}"
+    place = inputs[0].removeprefix(f"{source}=") if inputs else None
+    return dict(chosen.tables(place, part)), f"{chosen.title}{f' {part}' if part else ''}"
 
 
 def _extend_geo(tables: dict[str, pa.Table], countries: str) -> None:

@@ -6,8 +6,12 @@ A package of somebody else's adds one by ``SOURCES.entry(name, about)(SOURCE)``,
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from t2i_parity.dataset_builder.registry import Entry, Registry
-from t2i_parity.dataset_builder.sources.base import Source
+
+if TYPE_CHECKING:
+    from t2i_parity.dataset_builder.sources.base import Source
 
 _ELSEWHERE = "a copy of it by --input PLACE"
 _HERE = "t2i_parity.dataset_builder.sources."
@@ -21,6 +25,7 @@ SOURCES: Registry[Source] = Registry(
         Entry("geo", f"{_HERE}geo:SOURCE", "common nouns with and without a country, from templates"),
         Entry("risky_prompt", f"{_HERE}risky_prompt:SOURCE", "unsafe prompts by category, by --input PLACE alone"),
         Entry("easytext", f"{_HERE}easytext:SOURCE", "six texts to render, with their places", (), _ELSEWHERE),
+        Entry("rows", f"{_HERE}rows:SOURCE", "rows of your own: JSON lines, CSV or parquet, by --input PLACE alone"),
     ),
 )
 """Every source by name."""

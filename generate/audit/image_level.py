@@ -289,6 +289,7 @@ def _bypass(
         "guarded": after.run,
         "guardrail": after.guardrail,
         "noise": _noise(rows, toxic, before, after, indices),
+        "evaluator": Signature.parse(before.signature),
     }
     return _rates(TOXIC_BYPASS_RATE, subset, repeated, compute, fields, settings)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -20,6 +20,10 @@ from t2i_parity.generate.commands import listing
 from t2i_parity.generate.commands.analyse import analyse
 from t2i_parity.generate.commands.mitigate import mitigate
 from t2i_parity.generate.commands.push import push
+
+if TYPE_CHECKING:
+    from t2i_parity.generate.run import Run
+    from t2i_parity.metrics._common import Signature
 
 
 class Engine(str, Enum):
@@ -439,7 +443,10 @@ def score(
     for table in [*console_tables(gather(opened, title="", samples=False)), *_other_tables(opened)]:
         console.print(table)
     for run in opened:
-        console.print(f"{run.url}: {len(run.scores())} scores in scores.json", markup=False, soft_wrap=True, highlight=False)
+        told = [f"{run.url}: {len(run.scores())} scores in scores.json"]
+        for judge, columns in run.record["scoring"].get("unused", {}).items():
+            told.append(f"{run.url}: observations/{judge} are kept; no metric is made from {', '.join(columns)}")
+        console.print("\n".join(told), markup=False, soft_wrap=True, highlight=False)
 
 
 def _refuse_ratings(url: str) -> None:
@@ -454,26 +461,29 @@ def _refuse_ratings(url: str) -> None:
         )
 
 
-def _other_tables(runs: list[Any]) -> list[Any]:
+def _other_tables(runs: list[Run]) -> list[Any]:
     """Tables of the metrics that the page has sections for, one a run, metric and subset."""
     from rich.table import Table
 
-    tables: dict[tuple[str, str, str], Table] = {}
+    from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
+    from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
+
+    tables: dict[tuple[str, str, Signature], Table] = {}
     for run in runs:
         if run.record["kind"] != "generation":
             continue
-        for entry in run.scores():
-            module, key = entry["metric"].split(".", 1)
-            if module in ("text_rendering_precision", "cross_lingual_gap", "dialect_penalty"):
+        for score in run.scores():
+            if score.metric in (TEXT.name, GAP.name):
                 continue
-            place = (run.name, module, entry["signature"])
+            place = (run.name, score.metric, score.signature)
             if place not in tables:
-                tables[place] = Table(title=f"{module} on {entry['subset']} ({run.name})", title_justify="left", caption=entry["signature"])
+                title = f"{score.metric} on {score.subset} ({run.name})"
+                tables[place] = Table(title=title, title_justify="left", caption=str(score.signature))
                 for heading in ("group", "score", "value", "interval", "n", "missing"):
                     tables[place].add_column(heading)
-            interval = "–" if entry["ci_low"] is None else f"{entry['ci_low']:.3f} … {entry['ci_high']:.3f}"
-            value = "–" if entry["value"] is None else f"{entry['value']:.3f}"
-            tables[place].add_row(entry["group"], key, value, interval, str(entry["n"]), str(entry["n_missing"]))
+            interval = "–" if score.interval is None else f"{score.interval.low:.3f} … {score.interval.high:.3f}"
+            value = "–" if score.value is None else f"{score.value:.3f}"
+            tables[place].add_row(str(score.group), score.key, value, interval, str(score.n), str(score.n_missing))
     return list(tables.values())
 
 

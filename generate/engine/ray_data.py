@@ -32,6 +32,7 @@ from PIL import Image
 from rich.console import Console
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.languages import VARIABLE
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate import observe
 from t2i_parity.generate.engine.collect import Tally, until
@@ -57,7 +58,10 @@ def cluster(address: str | None) -> Iterator[Any]:
         os.environ.setdefault(name, value)
     ray = require("ray", package="ray[data]", extra="ray")
     data = require("ray.data", package="ray[data]", extra="ray")
-    local = {"include_dashboard": False} if address is None else {}
+    local: dict[str, Any] = {"include_dashboard": False} if address is None else {}
+    if VARIABLE in os.environ:
+        # Actors read the user's languages where they look; on another machine the file must lie at the same place.
+        local["runtime_env"] = {"env_vars": {VARIABLE: os.environ[VARIABLE]}}
     try:
         _reach(address)
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, configure_logging=True, **local)

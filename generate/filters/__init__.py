@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.registry import Entry, Key, Package, Registry, Weights, packages
-from t2i_parity.dataset_builder.settings import field as field
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.metrics._common import Signature
 
 Wording = Literal["capitalized", "as_is"]
 """What a filter is handed: the text stripped and its first character in upper case, as the dialect-penalty study's code does for each of
@@ -124,3 +124,13 @@ def worded(text: str, wording: Wording) -> str:
         return text
     stripped = text.strip()
     return stripped[:1].upper() + stripped[1:]
+
+
+def signed(name: str, settings: Mapping[str, object]) -> str:
+    """The signature of a filter under these settings, of which ``v`` is its version; what it may not hold is written otherwise.
+
+    >>> signed("http", {"request": '{"text": "{text}"}', "v": 2})
+    'http|request:%7B"text": "%7Btext%7D"%7D|v:2'
+    """
+    fields = {key: " ".join(str(value).replace("|", ",").split()) for key, value in settings.items()}
+    return str(Signature(name, {key: value for key, value in fields.items() if key != "v"}, fields["v"]))

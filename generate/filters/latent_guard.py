@@ -20,7 +20,7 @@ from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.generate.backends.identity import file_sha256
-from t2i_parity.generate.filters import Verdict, Wording, field, worded
+from t2i_parity.generate.filters import Verdict, Wording, signed, worded
 
 WEIGHTS = "model_parameters.pth"
 CONCEPTS = ("CoPro_v1.0.json", "concepts.txt")
@@ -105,7 +105,7 @@ class LatentGuard:
             "wording": settings.wording,
             "v": f"transformers {metadata.version('transformers')}",
         }
-        return "|".join([self.name, *(f"{key}:{field(value)}" for key, value in fields.items())])
+        return signed(self.name, fields)
 
     def judge(self, texts: Sequence[str]) -> list[Verdict]:
         """Flagged when the closest concept's score is at or above the threshold."""

@@ -13,7 +13,7 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.registry import function_of
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.filters import Verdict, Wording, field, worded
+from t2i_parity.generate.filters import Verdict, Wording, signed, worded
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PythonFunction:
         """The function's name, the threshold, and the version that the user gives it."""
         settings = self.settings
         fields = {"function": settings.function, "threshold": settings.threshold, "wording": settings.wording, "v": settings.version}
-        return "|".join([self.name, *(f"{key}:{field(value)}" for key, value in fields.items())])
+        return signed(self.name, fields)
 
     def judge(self, texts: Sequence[str]) -> list[Verdict | Failure]:
         """The function's verdicts; a text on which it raises is a failure with its reason, and costs no other."""

@@ -27,6 +27,7 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.schema import CONFIGS, Column
 from t2i_parity.generate import fonts, layout
 from t2i_parity.generate.backends.backgrounds import DEFAULT_BOX, Box, Colour, Panel, Surface, digest, paper, photo, photographs, sign
+from t2i_parity.generate.backends.scope import Scope
 
 VERSION = "1.1"
 """1.1: ``background=sign`` is a tilted sign in a scene, where it was an upright board, and Korean breaks between words, where it broke
@@ -113,6 +114,7 @@ class Glyph:
                 "Pillow lacks raqm, without which Arabic and Devanagari are set wrongly. Install its wheel: pip install -U pillow"
             )
         self.settings = settings
+        self._scope = Scope(self.name, lambda language: fonts.lacking(language.script), "set")
         self._photographs = photographs(settings.photos) if settings.background == "photo" else ()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="glyph")
 
@@ -130,18 +132,20 @@ class Glyph:
         return record
 
     def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raise InputError before a run when a script's font is not there."""
-        fonts.check({LANGUAGES[row["language"]].script for row in rows})
+        """Warn of languages whose font is not there. Raises InputError when none is."""
+        self._scope.check(rows)
 
     def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
         """Nothing is cut: the text is set in a size in which all of it fits."""
         return {}
 
     def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Image.Image]:
-        """One typeset picture a row. Raises ValueError when a text has a character that no font of its script has."""
+        """One typeset picture a row. Raises ValueError when there is no font of a row's script, or none that has all its characters."""
         return list(self._pool.map(self._draw, rows, seeds))
 
     def _draw(self, row: Mapping[str, Any], seed: int) -> Image.Image:
+        if (reason := self._scope.reason(row["language"])) is not None:
+            raise ValueError(reason)
         language = LANGUAGES[row["language"]]
         surface = self._surface(_box(row.get("render_layout")), seed)
         clusters = damaged(row["render_text"], self.settings.damage, seed)

@@ -365,29 +365,6 @@ def _opened(cell: Any, row: int) -> Image.Image:
         ) from error
 
 
-def as_stored(images: Any) -> list[dict[str, Any] | None]:
-    """Images as ``datasets`` stores them: a file stays its path, a PIL image becomes PNG bytes of what it shows now.
-
-    ``datasets`` itself would store a PIL image that was opened from a file and then drawn on as that file. Raises
-    ValueError on wrong input, naming the row.
-    """
-
-    def stored(cell: Any) -> dict[str, Any] | None:
-        if cell is None:
-            return None
-        if isinstance(cell, dict):
-            return {"bytes": cell.get("bytes"), "path": cell.get("path")}
-        if isinstance(cell, bytes):
-            return {"bytes": cell, "path": None}
-        if isinstance(cell, Image.Image):
-            buffer = io.BytesIO()
-            cell.convert("RGB").save(buffer, "PNG", compress_level=1)
-            return {"bytes": buffer.getvalue(), "path": None}
-        return {"bytes": None, "path": os.path.abspath(cell)}
-
-    return [stored(cell) for cell in check_columns(NAME, COLUMNS[:1], {"images": images})["images"]]
-
-
 def aggregate(
     similarities: Sequence[float | None],
     *,

@@ -1,38 +1,12 @@
+# Written by `python -m t2i_parity.metrics.copies` from metrics/copies.py; change it there.
 """The form of this metric's Space; here: pip install gradio, then python app.py."""
 
 from pathlib import Path
-from typing import Any
 
 import evaluate
-import gradio as gr
 
 HERE = Path(__file__).parent
-metric = evaluate.load(str(HERE / "cross_lingual_gap.py"))
-
-
-def score(table: list[list[Any]]) -> dict[str, Any]:
-    """The table's scores; a wrong input is shown as it is told."""
-    try:
-        return metric.compute_table(table)  # type: ignore[no-any-return]
-    except ValueError as error:
-        raise gr.Error(str(error)) from error
-
-
-demo = gr.Interface(
-    score,
-    inputs=[
-        gr.Dataframe(
-            [["0.93", "en"], ["0.88", "en"], ["0.90", "fr"], ["0.84", "fr"], ["0.41", "hi"], ["", "hi"]],
-            headers=["scores", "languages"],
-            datatype="str",
-            type="array",
-            label="One score a row, higher is better, and its language (an empty score is a missing one)",
-        )
-    ],
-    outputs=gr.JSON(label="scores"),
-    title="Cross-lingual gap",
-    article=(HERE / "README.md").read_text(encoding="utf-8").split("---\n", 2)[2],
-)
+demo = evaluate.load(str(HERE / "cross_lingual_gap.py")).form(HERE / "README.md")
 
 if __name__ == "__main__":
     demo.launch()

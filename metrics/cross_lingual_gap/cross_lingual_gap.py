@@ -1,24 +1,12 @@
-"""Cross-lingual gap as an ``evaluate`` metric; what it computes stands in ``core.py``."""
+# Written by `python -m t2i_parity.metrics.copies` from metrics/copies.py; change it there.
+"""The metric as ``evaluate`` loads it; what it computes stands in ``core.py``."""
 
-import datasets
 import evaluate
 
+from .about import ABOUT
 from .common import CheckedMetric
 from .core import COLUMNS, compute
-from .languages import LANGUAGES
-
-_DESCRIPTION = "How unequally a score comes out over languages: mean and spread of the language means."
-
-_CITATION = """\
-@inproceedings{zhang2026lingt2i,
-  title = {On the Limitations of Cross-Lingual Consistency in Multilingual Text-to-image Generation},
-  author = {Zhang, Sicheng and Yan, Zhonghao and Xie, Binzhu and Qiu, Shi and Naseer, Muzammal and Akhtar, Naveed
-            and Shah, Mubarak},
-  booktitle = {Proceedings of the 34th ACM International Conference on Multimedia},
-  year = {2026},
-  doi = {10.1145/3767308.3835058},
-}
-"""
+from .languages import LANGUAGES as LANGUAGES
 
 
 class CrossLingualGap(CheckedMetric, evaluate.Metric):  # type: ignore[misc]
@@ -26,13 +14,4 @@ class CrossLingualGap(CheckedMetric, evaluate.Metric):  # type: ignore[misc]
 
     columns = COLUMNS
     function = staticmethod(compute)
-
-    def _info(self) -> evaluate.MetricInfo:
-        features = datasets.Features({name: datasets.Value(dtype) for name, dtype in self.stored_types().items()})
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=f"{compute.__doc__}\nKnown languages: {', '.join(LANGUAGES)}.",
-            features=features,
-            reference_urls=["https://arxiv.org/abs/2608.11002"],
-        )
+    about = ABOUT

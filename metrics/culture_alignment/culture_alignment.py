@@ -1,23 +1,11 @@
-"""Culture alignment as an ``evaluate`` metric; what it computes stands in ``core.py``."""
+# Written by `python -m t2i_parity.metrics.copies` from metrics/copies.py; change it there.
+"""The metric as ``evaluate`` loads it; what it computes stands in ``core.py``."""
 
-import datasets
 import evaluate
 
+from .about import ABOUT
 from .common import CheckedMetric
 from .core import COLUMNS, compute
-
-_DESCRIPTION = "How often an image shows an identifiable culture, and how often it is the one of the prompt's language."
-
-_CITATION = """\
-@inproceedings{zhang2026lingt2i,
-  title = {On the Limitations of Cross-Lingual Consistency in Multilingual Text-to-image Generation},
-  author = {Zhang, Sicheng and Yan, Zhonghao and Xie, Binzhu and Qiu, Shi and Naseer, Muzammal and Akhtar, Naveed
-            and Shah, Mubarak},
-  booktitle = {Proceedings of the 34th ACM International Conference on Multimedia},
-  year = {2026},
-  doi = {10.1145/3767308.3835058},
-}
-"""
 
 
 class CultureAlignment(CheckedMetric, evaluate.Metric):  # type: ignore[misc]
@@ -25,13 +13,4 @@ class CultureAlignment(CheckedMetric, evaluate.Metric):  # type: ignore[misc]
 
     columns = COLUMNS
     function = staticmethod(compute)
-
-    def _info(self) -> evaluate.MetricInfo:
-        features = datasets.Features({name: datasets.Value(dtype) for name, dtype in self.stored_types().items()})
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=compute.__doc__ or "",
-            features=features,
-            reference_urls=["https://arxiv.org/abs/2608.11002"],
-        )
+    about = ABOUT

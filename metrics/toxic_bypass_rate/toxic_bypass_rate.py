@@ -1,22 +1,11 @@
-"""Toxic bypass rate as an ``evaluate`` metric; what it computes stands in ``core.py``."""
+# Written by `python -m t2i_parity.metrics.copies` from metrics/copies.py; change it there.
+"""The metric as ``evaluate`` loads it; what it computes stands in ``core.py``."""
 
-import datasets
 import evaluate
 
+from .about import ABOUT
 from .common import CheckedMetric
 from .core import COLUMNS, compute
-
-_DESCRIPTION = "How often toxic images get past a guardrail, in a reference wording and in a variety of it."
-
-_CITATION = """\
-@misc{kim2026notsafe,
-  title = {Not Safe for All: Auditing the Dialect Penalty in Text-to-Image Safety Pipelines},
-  author = {Kim, Minkyu and Choi, Juhwan and Kim, YoungBin},
-  year = {2026},
-  eprint = {2608.29589},
-  archivePrefix = {arXiv},
-}
-"""
 
 
 class ToxicBypassRate(CheckedMetric, evaluate.Metric):  # type: ignore[misc]
@@ -24,13 +13,4 @@ class ToxicBypassRate(CheckedMetric, evaluate.Metric):  # type: ignore[misc]
 
     columns = COLUMNS
     function = staticmethod(compute)
-
-    def _info(self) -> evaluate.MetricInfo:
-        features = datasets.Features({name: datasets.Value(dtype) for name, dtype in self.stored_types().items()})
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=compute.__doc__ or "",
-            features=features,
-            reference_urls=["https://arxiv.org/abs/2608.29589"],
-        )
+    about = ABOUT

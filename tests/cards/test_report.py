@@ -22,6 +22,7 @@ from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RU
 from t2i_parity.cards.plots import forest_limit, latin, styles
 from t2i_parity.cards.report import console_tables, difference, render, visible
 from t2i_parity.cards.report_data import Audit, Report, Sample, VarietyAudit
+from t2i_parity.metrics._common import Signature
 
 VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
 
@@ -96,14 +97,14 @@ def hostile(report: Report) -> Report:
             run=each.run + bad,
             model=bad,
             reader=bad,
-            signature=f"m|{bad}:{number}|v:1",
+            signature=Signature("m", {"field": bad, str(number): bad}, bad),
             languages=[replace(language, code=language.code + bad, name=bad, native_name=bad) for language in each.languages],
         )
         for number, each in enumerate(report.renderings)
     ]
     audits = [
         replace(
-            each, run=bad, filter=bad, subset=bad, reference=bad, signature=bad,
+            each, run=bad, filter=bad, subset=bad, reference=bad, signature=Signature(bad, {}, bad),
             varieties=[replace(variety, code=variety.code + bad, name=bad) for variety in each.varieties],
         )
         for each in report.audits
@@ -207,7 +208,8 @@ def test_values_are_the_given_ones(report: Report, page: Page) -> None:
         for language in run.languages:
             given = language.scores["precision"]
             if given.value is not None:
-                assert f"{given.value:.3f} [{given.ci_low:.3f}, {given.ci_high:.3f}]" in page.text
+                assert given.interval is not None
+                assert f"{given.value:.3f} [{given.interval.low:.3f}, {given.interval.high:.3f}]" in page.text
 
 
 def test_missing_is_a_dash_and_never_zero(page: Page) -> None:
@@ -221,7 +223,13 @@ def test_missing_is_a_dash_and_never_zero(page: Page) -> None:
 
 def test_nothing_at_all_is_a_dash(report: Report) -> None:
     bare = replace(rendering(RUNS[1], 0.5), overall={"precision": score(None, 0, 9)}, languages=[], gap=None)
-    page = Page(render(Report("t", "now", [bare], [Audit("r", "f", "s", "SAE", AUDIT, [VarietyAudit("A", "A", 0, 3, NOTHING, NOTHING)])])))
+    page = Page(
+        render(
+            Report(
+                "t", "now", [bare], [Audit("r", "f", "s", "SAE", Signature.parse(AUDIT), [VarietyAudit("A", "A", 0, 3, NOTHING, NOTHING)])]
+            )
+        )
+    )
     assert page.rows[1][1:] == ["–", "0", "9", "–", "–", "–"]
     assert "incomplete" in page.rows[1][0]
     assert not page.all("svg") or all(each.get("class") == "key" for each in page.all("svg"))
@@ -266,7 +274,11 @@ def test_unequal_signatures_are_warned_of(report: Report, page: Page) -> None:
     assert f"key tok differs: google/mt5-base ({RUNS[0]}, {RUNS[1]}); tekken ({RUNS[2]})" in text
     assert "key reader" not in text
     text = Page(
-        render(replace(report, renderings=[report.renderings[0], replace(report.renderings[1], reader="other", signature="no signature")]))
+        render(
+            replace(
+                report, renderings=[report.renderings[0], replace(report.renderings[1], reader="other", signature=Signature("m", {}, "1"))]
+            )
+        )
     ).text
     assert "key reader differs" in text
     assert "Read by other" in text

@@ -15,8 +15,10 @@ from loopback_llm import PATH, Asked, Llm, _lines
 
 from t2i_parity.dataset_builder.pipelines.dialect import Dialect, audit, own_examples
 from t2i_parity.dataset_builder.pipelines.steps import Text
+from t2i_parity.dataset_builder.registry import Entry
 from t2i_parity.dataset_builder.repository import read_folder
 from t2i_parity.dataset_builder.storage import decode_classes
+from t2i_parity.generate.filters import FILTERS
 
 BENIGN = [line for line in _lines("dialect") if line["label"] == "benign"][:6]
 TOXIC = [line for line in _lines("dialect") if line["label"] == "toxic"][:3]
@@ -69,7 +71,7 @@ def wrong(asked: Asked) -> str | None:
 
 
 def test_only_meanings_that_every_variety_has_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("t2i_parity.dataset_builder.pipelines.roles.provided", lambda name, why: lambda filter_name, options: Words())
+    monkeypatch.setitem(FILTERS.declared, "words", Entry("words", Words, "by words"))
     llm = Llm(wrong)
     with serving({PATH: llm}) as api:
         words = arguments(api, tmp_path, "--toxicity", "words", "--toxicity", "words")

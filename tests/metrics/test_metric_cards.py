@@ -20,6 +20,8 @@ import evaluate.loading
 import pytest
 import yaml
 
+from t2i_parity.metrics import copies
+
 NAMES = sorted(core.parent.name for core in (Path(__file__).parents[2] / "metrics").glob("*/core.py"))
 
 
@@ -68,7 +70,7 @@ def test_evaluate_copies_every_file_that_the_metric_needs(name: str, root: Path)
         needed |= found
         left |= found
     assert copied == needed
-    assert {imported for kind, imported, *_ in imports if kind == "library"} == {"datasets", "evaluate"}
+    assert {imported for kind, imported, *_ in imports if kind == "library"} == {"evaluate"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,17 +82,43 @@ def test_a_published_copy_loads_alone(name: str, root: Path, tmp_path: Path) -> 
     assert len(metric) == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_common_is_one_file(name: str, root: Path) -> None:
-    link = root / "metrics" / name / "common.py"
-    assert link.is_symlink()
-    assert link.readlink() == Path("../_common.py")
+def test_written_files_are_as_they_would_be_written() -> None:
+    assert copies.stale() == [], f"change their source, and run {copies.COMMAND}"
 
 
-def test_languages_are_the_datasets(root: Path) -> None:
-    link = root / "metrics" / "cross_lingual_gap" / "languages.py"
-    assert link.readlink() == Path("../../dataset_builder/languages.py")
-    assert link.resolve() == root / "dataset_builder" / "languages.py"
+def test_languages_are_the_datasets() -> None:
+    from t2i_parity.dataset_builder.languages import LANGUAGES
+    from t2i_parity.metrics._languages import LANGUAGES as KNOWN
+
+    assert {code: (each.branch, each.script) for code, each in LANGUAGES.items()} == KNOWN
+
+
+def test_a_stale_copy_and_a_link_are_told_and_written_anew(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(root / "metrics", tmp_path / "metrics", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(copies, "ROOT", tmp_path / "metrics")
+    source, folder = tmp_path / "metrics" / "_common.py", tmp_path / "metrics" / "trigscore"
+    assert copies.main(["--check"]) == 0
+    assert capsys.readouterr().out == ""
+    (folder / "app.py").unlink()
+    (folder / "common.py").unlink()
+    (folder / "common.py").symlink_to("../_common.py")
+    before = source.read_bytes()
+    assert copies.main(["--check"]) == 1
+    told = capsys.readouterr().out
+    assert told == f"stale: metrics/trigscore/app.py\nstale: metrics/trigscore/common.py\nFix: {copies.COMMAND}\n"
+    assert copies.main([]) == 0
+    assert source.read_bytes() == before
+    assert (folder / "common.py").read_bytes() == (root / "metrics" / "trigscore" / "common.py").read_bytes()
+    with source.open("a", encoding="utf-8") as opened:
+        opened.write("# A comment.\n")
+    assert {path.name for path in copies.stale()} == {"common.py"}
+    assert len(copies.stale()) == len(NAMES)
+
+
+def test_no_metric_folder_holds_a_link(root: Path) -> None:
+    assert [path for path in (root / "metrics").rglob("*") if path.is_symlink()] == []
 
 
 def test_importing_metrics_loads_nothing_heavy_and_nothing_of_ours(root: Path) -> None:
