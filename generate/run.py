@@ -45,6 +45,12 @@ PROMPT_COLUMNS = (
 """The prompt columns that every image row carries, so that no later stage needs the prompts again."""
 
 
+_REHASHED = (
+    ". Files of the model were changed since; or the run was begun by version 0.1.0, which hashed the first and last MiB of files above "
+    "64 MiB alone, so that it does not tell which model it is of: go on with that version, or begin anew with another --out"
+)
+
+
 def fingerprint(record: Mapping[str, Any]) -> str:
     """SHA-256, in hex, of a record's canonical JSON.
 
@@ -111,6 +117,7 @@ class Run:
                 raise InputError(
                     f"{url} holds a run by other settings ({'; '.join(differing) or run.record.get('kind')}). "
                     "Give another --out, or the settings that the run began with"
+                    + (_REHASHED if "files_sha256" in "".join(differing) else "")
                 )
             run.record.update(details)
             run.record["resumed"] = [*run.record.get("resumed", []), _now()]

@@ -58,11 +58,11 @@ def mitigate(
     from t2i_parity.dataset_builder.schema import PAIRED
     from t2i_parity.dataset_builder.settings import settings as typed
     from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
+    from t2i_parity.generate.backends.identity import files_sha256
     from t2i_parity.generate.commands import _arguments, _options
     from t2i_parity.generate.mitigate import METHODS, data
     from t2i_parity.generate.mitigate.sweep import FILTER, TEST, Sweep, kept, perform, planned, record_of, summary
     from t2i_parity.generate.mitigate.train import TrainingSettings, load_base
-    from t2i_parity.generate.models.diffusers_pipeline import files_sha256
     from t2i_parity.generate.run import Run
 
     chosen_methods = [METHODS.load(name) for name in dict.fromkeys(_parted(methods))]
