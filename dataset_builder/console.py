@@ -21,6 +21,11 @@ def output() -> Console:
     return console if console.is_terminal else Console(width=120)
 
 
+def say(text: str) -> None:
+    """One line of plain text, however long."""
+    output().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def run(app: typer.Typer, prog_name: str, arguments: Sequence[str] | None = None) -> None:
     """Run an app; bad input is told in one paragraph on standard error and ends with exit code 2."""
     try:

@@ -1,8 +1,8 @@
-"""Typed settings from the command line's ``--set name=value`` pairs, for models, judges and pipelines alike."""
+"""What people type, ``--set name=value`` and ``a,b``, as typed settings, for models, judges and pipelines alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -10,6 +10,30 @@ from pydantic import TypeAdapter, ValidationError
 from t2i_parity.dataset_builder.errors import InputError
 
 Settings = TypeVar("Settings")
+
+
+def pairs(given: Iterable[str] | None, option: str = "--set") -> dict[str, str]:
+    """NAME=VALUE pairs by name. Raises InputError naming the ``option`` for what is no pair.
+
+    >>> pairs(["damage=light", "url=a=b"])
+    {'damage': 'light', 'url': 'a=b'}
+    """
+    found = {}
+    for pair in given or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"{option} {pair}: expected NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """What stands between commas, each once.
+
+    >>> listed("en, hi,,en")
+    ('en', 'hi')
+    """
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def settings(kind: type[Settings], options: Mapping[str, str], owner: str) -> Settings:
