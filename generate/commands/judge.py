@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,16 +10,13 @@ from rich.console import Console
 
 from t2i_parity.dataset_builder.console import output, say
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.settings import listed, pairs
+from t2i_parity.dataset_builder.settings import listed
 from t2i_parity.generate.commands.options import (
-    Engine,
     EngineOption,
     RayAddressOption,
     RepairOption,
     RetriesOption,
-    ended,
-    only_with_ray,
-    tell,
+    finished,
 )
 
 
@@ -35,7 +31,7 @@ def judge(
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
     retries: RetriesOption = 2,
     repair: RepairOption = False,
-    engine: EngineOption = Engine.local,
+    engine: EngineOption = "local",
     ray_address: RayAddressOption = None,
     actors: Annotated[
         list[str] | None, typer.Option(metavar="N", help="With --engine ray: copies of each judge; JUDGE=N for one of several.")
@@ -57,50 +53,33 @@ def judge(
 
     Example: t2i-parity judge runs/glyph --with hybrid
     """
-    from t2i_parity.generate import observe
-    from t2i_parity.generate.judges import load
-    from t2i_parity.generate.run import Run
+    from t2i_parity.generate import stages
 
     if calibrate:
         if run is not None or name is not None:
             raise InputError("--calibrate takes no run and no --as: its material is its own, and DIR/JUDGE.json names the judge")
-        _calibrate(instruments, _options_of(instruments, settings, None), out, languages, texts, inside, photos, batch_size)
+        _calibrate(instruments, stages.judge_settings(instruments, settings), out, languages, texts, inside, photos, batch_size)
         return
     if run is None:
         raise InputError("judge needs a run: t2i-parity judge RUN --with JUDGE; or, to measure the judge itself, --calibrate")
     if languages or texts or inside or photos:
         raise InputError("--languages, --texts, --in and --photos go with --calibrate; a run is judged whole")
-    opened = Run.open(run)
-    if opened.record["kind"] != "generation":
-        raise InputError(f"{run} is an audit of a text filter and has no images to judge")
-    options = _options_of(instruments, settings, name)
-    console = Console(stderr=True)
-    with opened.locked():
-        if engine is Engine.ray:
-            from t2i_parity.generate.engine import ray_data
-
-            plans = {
-                (name or each): ray_data.JudgePlan(
-                    partial(load, each, options[each]),
-                    actors=int(_of_judge("--actors", actors, each, instruments, 1)),
-                    gpus=_of_judge("--gpus-per-actor", gpus_per_actor, each, instruments, 0),
-                    retries=retries,
-                )
-                for each in instruments
-            }
-            with ray_data.cluster(ray_address):
-                tallies = ray_data.judge(opened, plans, batch_size=batch_size, console=console, repair=repair)
-        else:
-            only_with_ray(ray_address=ray_address, actors=actors, gpus_per_actor=gpus_per_actor)
-            loaded = {(name or each): load(each, options[each]) for each in instruments}
-            tallies = observe.judge(opened, loaded, batch_size=batch_size, console=console, retries=retries, repair=repair)
-            for stage, each in loaded.items():
-                if bill := getattr(each, "bill", None):
-                    console.print(f"{stage}: {bill()}", markup=False, highlight=False, soft_wrap=True)
-        opened.write_card()
-    for stage, tally in tallies.items():
-        tell(tally, "observations" if len(tallies) == 1 else f"observations by {stage}", run, end=False)
-    ended(tallies.values())
+    finished(
+        lambda: stages.judge(
+            run,
+            *instruments,
+            settings=settings,
+            name=name,
+            batch_size=batch_size,
+            retries=retries,
+            repair=repair,
+            engine=engine,
+            ray_address=ray_address,
+            actors=actors,
+            gpus_per_actor=gpus_per_actor,
+        ),
+        "observations",
+    )
 
 
 def _calibrate(
@@ -128,39 +107,3 @@ def _calibrate(
             Console(stderr=True).print(f"{each} was not asked about {code}: {reason}", markup=False, style="yellow", soft_wrap=True)
         output().print(table(found))
         say(f"{out}/{each}.json, {out}/{each}.parquet")
-
-
-def _options_of(instruments: list[str], given: list[str] | None, name: str | None) -> dict[str, dict[str, str]]:
-    """The settings of each judge: with several, a setting says whose it is."""
-    if len(set(instruments)) < len(instruments):
-        raise InputError("the same judge is given twice; judge with one of its settings first, then with the other and --as NAME")
-    if name is not None and len(instruments) > 1:
-        raise InputError("--as names one judge's observations, and several judges are given; run the one that needs a name alone")
-    options: dict[str, dict[str, str]] = {each: {} for each in instruments}
-    for key, value in pairs(given).items():
-        judge, dot, setting = key.partition(".")
-        if dot and judge in options:
-            options[judge][setting] = value
-        elif len(instruments) == 1:
-            options[instruments[0]][key] = value
-        else:
-            raise InputError(f"--set {key}={value}: expected JUDGE.NAME=VALUE with one of {', '.join(instruments)}")
-    return options
-
-
-def _of_judge(option: str, values: list[str] | None, judge: str, instruments: list[str], default: float) -> float:
-    """A number for one judge from values of the form N (for all) or JUDGE=N."""
-    found = default
-    for value in values or []:
-        owner, equals, number = value.rpartition("=")
-        if equals and owner not in instruments:
-            raise InputError(f"{option} {value}: expected N or JUDGE=N with one of {', '.join(instruments)}")
-        try:
-            amount = float(number)
-        except ValueError:
-            raise InputError(f"{option} {value}: {number!r} is no number") from None
-        if amount < 0 or (option == "--actors" and (amount < 1 or amount % 1)):
-            raise InputError(f"{option} {value}: expected {'a whole number from 1' if option == '--actors' else 'a number from 0'}")
-        if not equals or owner == judge:
-            found = amount
-    return found

@@ -10,16 +10,14 @@ from rich.console import Console
 
 from t2i_parity.dataset_builder.console import output, say
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.settings import listed, pairs
+from t2i_parity.dataset_builder.settings import listed, pairs, recorded
 from t2i_parity.dataset_builder.settings import settings as typed
-from t2i_parity.generate.commands.options import arguments
 
 if TYPE_CHECKING:
     from t2i_parity.generate.mitigate.data import Material, Split
 
 
 def mitigate(
-    ctx: typer.Context,
     model: Annotated[str, typer.Option(help="The filter to repair, or a model to make one of: a transformers folder or hub id.")],
     prompts: Annotated[str, typer.Option(help="Prompts in several varieties: a built folder, or a hub id.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="The sweep's folder; one that holds the same sweep is gone on with.")],
@@ -57,7 +55,7 @@ def mitigate(
 
     from t2i_parity.cards.mitigation import PLOT, console_table, filter_card, sweep_card
     from t2i_parity.cards.plots import mitigation_plot
-    from t2i_parity.dataset_builder.repository import open_prompts
+    from t2i_parity.dataset_builder.prompts import load_prompts
     from t2i_parity.dataset_builder.schema import PAIRED
     from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
     from t2i_parity.generate.mitigate import data
@@ -67,13 +65,14 @@ def mitigate(
     from t2i_parity.generate.models.diffusers_pipeline import files_sha256
     from t2i_parity.generate.run import Run
 
+    arguments = recorded(mitigate, locals())
     chosen_methods = [declared(name) for name in listed(methods)]
     shares = _ratios(ratios)
     how = typed(TrainingSettings, pairs(settings), "mitigate")
     _check_keep(keep)
     if not Folder(out).local:
         raise InputError(f"--out {out}: filters are written file by file, so the folder must be on a disk of this machine")
-    opened = open_prompts(prompts, config or None, columns=PAIRED, revision=revision)
+    opened = load_prompts(prompts, config or None, revision=revision).need(PAIRED)
     rows = opened.table.to_pylist()
     material = data.material(data.chosen(rows, listed(varieties)) if varieties else rows)
     parts = data.split(material.meanings, test=test, validation=validation, seed=split_seed)
@@ -88,7 +87,7 @@ def mitigate(
         "prompts": opened.origin,
         **record_of(how, test=test, validation=validation, split_seed=split_seed, varieties=material.varieties),
     }
-    run = Run.start(out, "mitigation", identity=identity, details={"device": how.device, "arguments": arguments(ctx)})
+    run = Run.start(out, "mitigation", identity=identity, details={"device": how.device, "arguments": arguments})
     sweep = Sweep(run, base, material, parts, how, keep)
     cells = planned(chosen_methods, shares, seeds, as_given=base.toxic is not None)
     told = Console(stderr=True)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from enum import Enum
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from t2i_parity.dataset_builder.console import output, say
-from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.console import say
+
+if TYPE_CHECKING:
+    from t2i_parity.generate.run import Run
 
 
-class Engine(str, Enum):
-    """How rows are spread over processors."""
-
-    local = "local"
-    ray = "ray"
-
+Engine = Literal["local", "ray"]
 
 RunPath = Annotated[str, typer.Argument(metavar="RUN", help="The run's folder (any fsspec URL).")]
 SetOption = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting; may be given again.")]
@@ -34,46 +29,24 @@ RayAddressOption = Annotated[
 OutOption = Annotated[str, typer.Option(help="The run's folder (any fsspec URL); one that holds the same run is gone on with.")]
 
 
-def arguments(ctx: typer.Context) -> dict[str, dict[str, Any]]:
-    """The command's arguments as the record keeps them: those that were given, and those that were defaulted."""
-    found: dict[str, dict[str, Any]] = {"given": {}, "defaulted": {}}
-    for name, value in ctx.params.items():
-        source = ctx.get_parameter_source(name)
-        kind = "defaulted" if source is not None and source.name == "DEFAULT" else "given"
-        found[kind][name] = value
-    # A folder's path tells about the machine, not about the result.
-    for values in found.values():
-        for name in ("out", "prompts", "model", "unguarded"):
-            if isinstance(values.get(name), str):
-                values[name] = without_path(values[name])
-        for name in ("guard", "guarded", "settings"):
-            if values.get(name):
-                values[name] = [without_path(value) for value in values[name]]
-    return found
+def finished(stage: Callable[[], Run], what: str, last: str | None = None) -> Run:
+    """Run a stage and tell how it went: what it made is called ``what``, and of its last table ``last``.
 
+    A stage that a signal ended ends the command with 130.
+    """
+    from t2i_parity.generate.stages import Stopped
 
-def without_path(value: str) -> str:
-    """A path, or a setting that is one or several, with their last parts alone; and an address without what may be a secret in it."""
-    if "://" in value:
-        return re.sub(r"[?].*|(?<=://)[^/@]*@", "", value)
-    parts = [part.rpartition("=") for part in value.split(",")]
-    return ",".join(f"{name}{equals}{Path(rest).name if Path(rest).is_absolute() else rest}" for name, equals, rest in parts)
-
-
-def only_with_ray(**given: Any) -> None:
-    for name, value in given.items():
-        if value:
-            raise InputError(f"--{name.replace('_', '-')} goes with --engine ray")
-
-
-def tell(tally: Any, what: str, out: str, *, end: bool = True) -> None:
-    failed = f", {tally.failed} of them failed (their reasons stand in the rows)" if tally.failed else ""
-    say(f"{out}: {tally.done} {what} made now{failed}, {tally.before} were there")
-    if end:
-        ended([tally])
-
-
-def ended(tallies: Any) -> None:
-    if any(tally.stopped for tally in tallies):
-        output().print("stopped; the same command goes on from here", markup=False)
+    stopped = False
+    try:
+        run = stage()
+    except Stopped as stop:
+        run, stopped = stop.run, True
+    for number, (table, tally) in enumerate(run.tallies.items(), start=1):
+        made = last if last and number == len(run.tallies) else what
+        by = f" by {table}" if len(run.tallies) > 1 else ""
+        failed = f", {tally.failed} of them failed (their reasons stand in the rows)" if tally.failed else ""
+        say(f"{run.url}: {tally.done} {made}{by} made now{failed}, {tally.before} were there")
+    if stopped:
+        say("stopped; the same command goes on from here")
         raise typer.Exit(130)
+    return run

@@ -20,15 +20,10 @@ def report(
 
     Example: t2i-parity report runs/glyph runs/audit --out report.html
     """
-    from t2i_parity.cards.report import console_tables, render
-    from t2i_parity.dataset_builder.storage import Folder
-    from t2i_parity.generate.report import gather
-    from t2i_parity.generate.run import Run
+    from t2i_parity.generate import stages
 
-    gathered = gather([Run.open(url) for url in runs], title=title)
-    Folder(str(out.parent)).write(render(gathered).encode("utf-8"), out.name)
+    made = stages.report(runs, out=out, title=title)
     console = output()
-    if tables:
-        for table in console_tables(gathered):
-            console.print(table)
+    for table in made.tables() if tables else ():
+        console.print(table)
     say(f"report: {out}")

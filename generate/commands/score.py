@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from t2i_parity.dataset_builder.console import output, say
-from t2i_parity.dataset_builder.errors import InputError
 
 
 def score(
@@ -27,36 +26,26 @@ def score(
 
     Example: t2i-parity score runs/glyph --tokenizer tekken
     """
-    from t2i_parity.cards.report import console_tables
-    from t2i_parity.generate.report import gather
-    from t2i_parity.generate.run import Run
-    from t2i_parity.generate.score import ScoreSettings
-    from t2i_parity.generate.score import score as score_run
+    from t2i_parity.generate import stages
 
-    for url in runs:
-        _refuse_ratings(url)
-    how = ScoreSettings(tokenizer, normalization, variant, confidence, resamples, seed, calibration, ceiling)
-    opened = [Run.open(url) for url in runs]
+    opened = [stages.open_run(url) for url in runs]
     for run in opened:
-        with run.locked():
-            score_run(run, how)
+        stages.score(
+            run,
+            tokenizer=tokenizer,
+            normalization=normalization,
+            variant=variant,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+            calibration=calibration,
+            ceiling=ceiling,
+        )
     console = output()
-    for table in [*console_tables(gather(opened, title="", samples=False)), *_other_tables(opened)]:
+    for table in [*stages.report(opened, samples=False).tables(), *_other_tables(opened)]:
         console.print(table)
     for run in opened:
         say(f"{run.url}: {len(run.scores())} scores in scores.json")
-
-
-def _refuse_ratings(url: str) -> None:
-    """People's ratings are no run: another command analyses them."""
-    from t2i_parity.dataset_builder.storage import Folder
-
-    folder = Folder(url)
-    found = [*folder.names(), *folder.names("ratings")]
-    if not folder.exists("run.json") and any(name.endswith((".parquet", ".jsonl")) for name in found):
-        raise InputError(
-            f"{url} holds no run but rows, such as people's ratings. Those are analysed by: t2i-parity geography {url} --out DIR"
-        )
 
 
 def _other_tables(runs: list[Any]) -> list[Any]:
