@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from t2i_parity import __version__
 from t2i_parity.dataset_builder.errors import InputError
 
 COMMANDS = "t2i_parity.commands"
@@ -35,6 +37,12 @@ def run(app: typer.Typer, prog_name: str, arguments: Sequence[str] | None = None
         sys.exit(2)
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"t2i-parity {__version__}")
+        raise typer.Exit
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """``t2i-parity``: every package's commands, on the given arguments or those of the process."""
     root = typer.Typer(
@@ -44,6 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
+
+    @root.callback()
+    def _root(
+        version: Annotated[bool, typer.Option("--version", help="Print the version, and end.", callback=_version, is_eager=True)] = False,
+    ) -> None:
+        pass
+
     for entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name):
         root.registered_commands += entry.load().registered_commands
     run(root, "t2i-parity", arguments)

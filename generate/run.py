@@ -72,7 +72,7 @@ class Run:
         self.url = url
         self.record = record
         self.tallies: dict[str, Tally] = {}
-        """How the stages went that this process ran last, by table: ``images``, or the judges', filters' and encoder's names."""
+        """How the stages went that this process ran, by table: ``images``, or the judges', filters' and encoder's names."""
         self._writing = threading.Lock()
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from t2i_parity.dataset_builder.prompts import Prompts, load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
 from t2i_parity.dataset_builder.settings import Arguments, Pairs, listed, owned, pairs, recorded
 from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.engine.collect import Tally
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.images import Loading, Maker
 from t2i_parity.generate.run import Run, fingerprint
@@ -120,8 +121,7 @@ def generate(
         with run.locked():
             tally = images.generate(run, plan, maker, batch_size=size, console=console, retry_failed=retry_failed, repair=repair)
             run.write_card()
-    run.tallies = {"images": tally}
-    return _ended(run)
+    return _ended(run, {"images": tally})
 
 
 def judge(
@@ -169,16 +169,16 @@ def judge(
                 for each in instruments
             }
             with ray_data.cluster(ray_address):
-                opened.tallies = ray_data.judge(opened, plans, batch_size=batch_size, console=console, repair=repair)
+                tallies = ray_data.judge(opened, plans, batch_size=batch_size, console=console, repair=repair)
         else:
             _only_with_ray(engine, ray_address=ray_address, actors=actors, gpus_per_actor=gpus_per_actor)
             loaded = {(name or each): load(each, options[each]) for each in instruments}
-            opened.tallies = observe.judge(opened, loaded, batch_size=batch_size, console=console, retries=retries, repair=repair)
+            tallies = observe.judge(opened, loaded, batch_size=batch_size, console=console, retries=retries, repair=repair)
             for stage, each in loaded.items():
                 if bill := getattr(each, "bill", None):
                     console.print(f"{stage}: {bill()}", markup=False, highlight=False, soft_wrap=True)
         opened.write_card()
-    return _ended(opened)
+    return _ended(opened, tallies)
 
 
 def score(
@@ -264,7 +264,9 @@ def audit_filter(
     """
     from t2i_parity.generate.audit.stages import Asked, perform
 
-    arguments = recorded(audit_filter, locals())
+    arguments, guarded = recorded(audit_filter, locals()), list(guarded)
+    if guarded and not unguarded:
+        raise InputError("--guarded is compared with the same model without a guardrail: give that run as --unguarded RUN")
     asked = Asked(
         filters=[filters] if isinstance(filters, str) else list(filters),
         names=list(names),
@@ -276,7 +278,7 @@ def audit_filter(
         retry_failed=retry_failed,
     )
     opened = _opened(prompts).need(PAIRED)
-    return _ended(perform(os.fspath(out), opened, asked, _joined(opened.arguments, arguments), _console(quiet)))
+    return _ended(*perform(os.fspath(out), opened, asked, _joined(opened.arguments, arguments), _console(quiet)))
 
 
 def compare(
@@ -409,8 +411,9 @@ def _console(quiet: bool) -> Console:
     return Console(stderr=True, quiet=quiet)
 
 
-def _ended(run: Run) -> Run:
-    if any(tally.stopped for tally in run.tallies.values()):
+def _ended(run: Run, tallies: Mapping[str, Tally]) -> Run:
+    run.tallies.update(tallies)
+    if any(tally.stopped for tally in tallies.values()):
         raise Stopped(run)
     return run
 

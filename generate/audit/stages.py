@@ -15,6 +15,7 @@ from t2i_parity.dataset_builder.settings import Arguments, Pairs, owned
 from t2i_parity.generate import observe
 from t2i_parity.generate.audit import encoding, image_level
 from t2i_parity.generate.audit.pairs import pairs_of
+from t2i_parity.generate.engine.collect import Tally
 from t2i_parity.generate.filters import TextFilter, load
 from t2i_parity.generate.run import Run
 
@@ -37,8 +38,8 @@ class Asked:
     retry_failed: bool = False
 
 
-def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Arguments, console: Console) -> Run:
-    """Ask every filter and the encoder about every prompt, gather the images' outcomes, and keep it all in the run, with a tally by stage.
+def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Arguments, console: Console) -> tuple[Run, dict[str, Tally]]:
+    """Ask every filter and the encoder about every prompt, gather the images' outcomes, and keep it all in the run; a tally by stage.
 
     What can be refused is refused before anything is asked. Raises InputError for pairs that are none, settings that are none, a filter
     that cannot be loaded, and runs that do not fit.
@@ -46,8 +47,6 @@ def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Arguments, 
     rows = prompts.rows
     pairs_of(rows)
     names = named(asked.filters, asked.names)
-    if asked.guarded and not asked.unguarded:
-        raise InputError("--guarded is compared with the same model without a guardrail: give that run as --unguarded RUN")
     if not names and not asked.encoder and not asked.unguarded:
         raise InputError("there is nothing to audit: give a filter (--filter NAME), an encoder (--encoder NAME) or runs (--unguarded RUN)")
     encoder_name = None if asked.encoder is None else asked.encoder.rpartition(":")[2].rpartition(".")[2]
@@ -70,7 +69,7 @@ def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Arguments, 
     for text_filter in filters.values():
         warn_of_languages(text_filter, rows, console)
     audit_run = Run.start(run_url, "audit", identity={"prompts": prompts.origin}, details={"arguments": arguments})
-    tallies = audit_run.tallies = {}
+    tallies: dict[str, Tally] = {}
     with audit_run.locked():
         if not audit_run.prompts().files():
             audit_run.prompts().replace(pa.Table.from_pylist(list(rows), schema=SCHEMA))
@@ -93,7 +92,7 @@ def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Arguments, 
                 columns=encoding.VECTOR_COLUMNS,
             )
         audit_run.write_card()
-    return audit_run
+    return audit_run, tallies
 
 
 def named(filters: Sequence[str], names: Sequence[str]) -> list[str]:
