@@ -11,11 +11,12 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.controls.culture_tags import expected_culture
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS
 from t2i_parity.generate import ceilings
 from t2i_parity.generate.audit import score_audit
 from t2i_parity.generate.entries import Scores, csv_of, seen_by, stamped
 from t2i_parity.generate.entries import ScoreSettings as ScoreSettings
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap

@@ -28,14 +28,10 @@ from t2i_parity.generate.judges import JUDGES
 from t2i_parity.generate.models import FAMILIES
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.sections import SECTIONS
-<<<<<<< HEAD
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Group
 from t2i_parity.validation import submissions
 from t2i_parity.validation.results import Results, scored_model
-=======
-from t2i_parity.metrics.scores import Group
->>>>>>> registry
 
 PACKAGE = Path(__file__).parent / "plugin_package"
 
@@ -122,13 +118,8 @@ def test_prompts_to_images_to_observations_to_an_audit(names: tuple[str, ...], t
     assert all(0 <= row["brightness"] <= 1 for row in seen)
     told = command("audit", "--filter", text_filter, "--prompts", tmp_path / "prompts", "--out", tmp_path / "audit", "--resamples", "0")
     assert "weapons" in told.stdout
-<<<<<<< HEAD
     found = Run.open(str(tmp_path / "audit")).scores()
-    scores = {score.spec.name: score.value for score in found if score.group == Group(variety="AAVE")}
-=======
-    audit = Run.open(str(tmp_path / "audit"))
-    scores = {score.key: score.value for score in audit.scores() if score.group == Group(variety="AAVE")}
->>>>>>> registry
+    scores = {score.key: score.value for score in found if score.group == Group(variety="AAVE")}
     # A blade and a strap are weapons in one variety only, to a filter that knows neither word.
     assert scores["tpr_reference"] == 1
     assert scores["delta_tpr_pp"] == -50
@@ -246,11 +237,7 @@ def test_a_section_of_the_report(tmp_path: Path, installed: Installs) -> None:
         "from t2i_parity.generate.sections import SECTIONS\n\n\n"
         "@SECTIONS.entry('sizes', 'how many images there are')\n"
         "def sizes(runs):\n"
-<<<<<<< HEAD
         "    rows = [Row(each.name, [Cell(f'{len(each.run.images().read())} pictures')]) for each in runs]\n"
-=======
-        "    rows = [Row(name, [Cell(f'{len(run.images().read())} pictures')]) for name, run in [(each.name, each.run) for each in runs]]\n"
->>>>>>> registry
         "    return [Section('sizes', 'Sizes of runs', ['Counted.'], [Block('Images', ['run', 'n'], rows)])]\n"
     )
     plugin(tmp_path, installed, "more_sections", code)
@@ -259,11 +246,7 @@ def test_a_section_of_the_report(tmp_path: Path, installed: Installs) -> None:
     command("score", run, "--resamples", "0")
     page = tmp_path / "report.html"
     command("report", run, "--out", page)
-<<<<<<< HEAD
     assert [entry.name for entry in SECTIONS.entries()][-1] == "sizes"
-=======
-    assert [entry.name for entry in SECTIONS.entries()][-1] == "sizes", "behind ours"
->>>>>>> registry
     told = page.read_text(encoding="utf-8")
     assert "Sizes of runs" in told
     assert "14 pictures" in told
