@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.audit.pairs import reference_of, variety_of
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED, scores_of
 
@@ -56,7 +57,7 @@ class Clip:
         """Checkpoint, anchor and precision."""
         return str(Signature(self.name, {**self._features.fields(), "anchor": self.settings.anchor}, VERSION))
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Look up each pair's reference text. Raises InputError when a row's pair has none in the run, or has two."""
         if self.settings.anchor == "own":
             return
@@ -71,7 +72,7 @@ class Clip:
         for number, row in enumerate(rows):
             self._anchor(row, f"row {number} ({row['prompt_id']})")
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The cosine of each image and its text."""
         texts = [row["prompt"] if self.settings.anchor == "own" else self._anchor(row, row["prompt_id"]) for row in rows]
         of_texts, truncated = self._features.texts(texts)
@@ -88,7 +89,7 @@ class Clip:
             for similarity, cut, there in zip(similarities, truncated, usable, strict=True)
         ]
 
-    def _anchor(self, row: Mapping[str, Any], place: str) -> str:
+    def _anchor(self, row: ImageRow, place: str) -> str:
         code = variety_of(row)
         reference = reference_of(code) or code
         text = self._references.get((row["pair_id"], reference))
