@@ -156,6 +156,8 @@ def judge(
         raise InputError(f"{opened.url} is an audit of a text filter and has no images to judge")
     options = judge_settings(instruments, settings, name)
     with opened.locked():
+        # What a crash left of the images half written is no image to judge; generate makes those rows anew.
+        opened.tell_set_aside(opened.images().recover(), console)
         if engine == "ray":
             from t2i_parity.generate.engine import ray_data
 
