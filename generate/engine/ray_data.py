@@ -352,7 +352,8 @@ def _read(url: str, batch_size: int, table: pa.Table) -> Iterator[pa.Table]:
         with folder.fs.open(item["path"], "rb") as file:
             parquet = pq.ParquetFile(file)
             for batch in parquet.iter_batches(batch_size=batch_size, row_groups=[item["group"]], columns=observe.IMAGE_COLUMNS):
-                rows = [observe.decoded_row(row) for row in batch.to_pylist() if row["image_id"] in wanted]
+                blank = dict.fromkeys(observe.IMAGE_COLUMNS)
+                rows = [observe.decoded_row({**blank, **row}) for row in batch.to_pylist() if row["image_id"] in wanted]
                 if rows:
                     yield _packed(rows)
 

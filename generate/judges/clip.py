@@ -14,9 +14,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from t2i_parity.dataset_builder.controls import typos
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.audit.pairs import reference_of, variety_of
+from t2i_parity.generate.audit.pairs import is_typo, reference_of, variety_of
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
@@ -62,7 +61,7 @@ class Clip:
         if self.settings.anchor == "own":
             return
         for row in rows:
-            if reference_of(variety_of(row)) is None and not typos.by_pair([row]):
+            if reference_of(variety_of(row)) is None and not is_typo(row):
                 known = self._references.setdefault((row["pair_id"], variety_of(row)), row["prompt"])
                 if known != row["prompt"]:
                     raise InputError(
