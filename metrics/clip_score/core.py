@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
 from .common import (
     CLUSTERS,
@@ -109,7 +109,7 @@ class Encoder:
         open_clip, self._torch = _libraries()
         check_choice(NAME, "dtype", dtype, tuple(PRECISIONS))
         weights = _weights(open_clip, model, pretrained)
-        self.device = _device(self._torch, device)
+        self.device, self.dtype = _device(self._torch, device), dtype
         precision = PRECISIONS[dtype]
         try:
             self._tokenize: Any = open_clip.get_tokenizer(model)
@@ -353,11 +353,12 @@ def _opened(cell: Any, row: int) -> Image.Image:
     try:
         if isinstance(cell, Image.Image):
             cell.load()
-            return cell
+            return ImageOps.exif_transpose(cell)
         if isinstance(cell, dict):
             cell = cell.get("bytes") or cell.get("path")
         with Image.open(io.BytesIO(cell) if isinstance(cell, bytes) else cell) as opened:
-            return opened.convert("RGB")
+            # As it is shown: a camera notes beside the pixels how it was held.
+            return ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(
             f"{NAME}: column 'images', row {row}: expected an image, got one that cannot be decoded ({error}). Fix: write it anew, "
@@ -371,6 +372,7 @@ def aggregate(
     truncated: Sequence[bool | None] | None = None,
     model: str,
     pretrained: str,
+    dtype: str = "float32",
     scale: str = "cosine",
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
@@ -379,6 +381,8 @@ def aggregate(
     seed: int = 0,
 ) -> dict[str, Any]:
     """The answer of :func:`compute` from cosines that were observed before; None or NaN where missing.
+
+    The signature names ``dtype``, what the network computed in, where it was not single precision.
 
     >>> answer = aggregate([0.25, None, 0.35], truncated=[True, None, False], model="m", pretrained="w", n_resamples=0)
     >>> answer["clip_score"], answer["n_truncated"], answer["n_missing"]
@@ -399,8 +403,8 @@ def aggregate(
         n_truncated = int(cut[kept].sum())
         return {**values, "n_truncated": n_truncated, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
 
-    signature = Signature(NAME, {"model": model, "pretrained": pretrained, "scale": scale}, VERSION)
-    return {**by_group(describe, len(scores), columns["groups"]), "signature": str(signature)}
+    fields = {"model": model, "pretrained": pretrained, "scale": scale, **({} if dtype == "float32" else {"dtype": dtype})}
+    return {**by_group(describe, len(scores), columns["groups"]), "signature": str(Signature(NAME, fields, VERSION))}
 
 
 def compute(
@@ -453,6 +457,7 @@ def compute(
         truncated=rows["truncated"].tolist(),
         model=encoder.model,
         pretrained=encoder.pretrained,
+        dtype=getattr(encoder, "dtype", "float32"),
         scale=scale,
         groups=columns["groups"],
         clusters=columns["clusters"],

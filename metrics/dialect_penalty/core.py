@@ -32,7 +32,7 @@ from .common import (
 )
 
 NAME = "dialect_penalty"
-VERSION = "1.0"
+VERSION = "1.1"
 COLUMNS = (
     Column("reference", "bool", missing=True),
     Column("variety", "bool", missing=True),

@@ -28,7 +28,7 @@ from .common import (
 )
 
 NAME = "over_censorship_rate"
-VERSION = "1.0"
+VERSION = "1.1"
 IMAGES = ("unguarded_reference", "guarded_reference", "unguarded_variety", "guarded_variety")
 COLUMNS = (*(Column(name, "float", missing=True, within=(-1, 1)) for name in IMAGES), GROUPS, CLUSTERS)
 KEYS = ("ocr_reference", "ocr_variety", "delta_pp")

@@ -180,7 +180,8 @@ class Column:
 
     ``missing`` says that None is an observation that failed (among floats NaN too); ``optional`` columns may be left
     out altogether; ``within`` bounds a number, both ends included; ``flags`` says that True stands for 1 and False for
-    0. An image is a PIL image, its file's bytes or path, or the dict of both that ``datasets`` stores.
+    0, as in a column of bool the whole numbers 1 and 0 stand for True and False. An image is a PIL image, its file's bytes
+    or path, or the dict of both that ``datasets`` stores.
     """
 
     name: str
@@ -217,7 +218,7 @@ _DTYPES = {"str": "string", "bool": "bool", "float": "float64"}
 _SLACK = 1e-6
 _FIXES = {
     "str": "give text: [str(x) for x in column] where numbers are meant as text",
-    "bool": "give True or False: [bool(x) for x in column] for 0/1, [x > threshold for x in column] for scores",
+    "bool": "give True or False, or 1 or 0: [x > threshold for x in column] for scores",
     "float": "give a finite number, or None where the score is missing",
     "list": "give one list a row",
     "image": "give a PIL image (PIL.Image.fromarray(x) for an array), its file's bytes or its file's path",
@@ -256,7 +257,11 @@ def check_columns(metric: str, columns: Sequence[Column], given: Mapping[str, ob
         row, problem = _first_problem(column, cells)
         if problem:
             raise ValueError(f"{metric}: column '{column.name}', row {row}: expected {column.expected}, {problem}.")
-        checked[column.name] = [float(cell) if isinstance(cell, bool | np.bool_) else cell for cell in cells] if column.flags else cells
+        if column.flags:
+            cells = [float(cell) if isinstance(cell, bool | np.bool_) else cell for cell in cells]
+        elif column.kind == "bool":
+            cells = [bool(cell) if _is_bit(cell) else cell for cell in cells]
+        checked[column.name] = cells
     return checked
 
 
@@ -305,6 +310,8 @@ def _first_problem(column: Column, cells: list[Any]) -> tuple[int, str]:
     def typed(cell: object) -> bool:
         if cell is None:
             return column.missing
+        if column.kind == "bool" and _is_bit(cell):
+            return True
         return isinstance(cell, types) and (column.kind != "float" or column.flags or not isinstance(cell, bool))
 
     if not {type(cell) for cell in cells} <= {types[0], type(None) if column.missing else types[0]}:
@@ -348,6 +355,10 @@ def _is_number(value: Any, missing: bool) -> bool:
         return math.isfinite(value) or (missing and math.isnan(value))
     except OverflowError:
         return False
+
+
+def _is_bit(cell: object) -> bool:
+    return isinstance(cell, int | np.integer) and 0 <= cell <= 1
 
 
 def _is_text(value: str) -> bool:
@@ -518,12 +529,13 @@ EXACT_BELOW = 25
 def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "paper") -> FloatArray:
     """Two-sided McNemar p-values from the two counts of discordant pairs (arrays of one shape).
 
-    ``test`` is "exact" (binomial), "chi2" (χ² with continuity correction) or "paper" (exact below 25 discordant pairs,
-    else χ²: arXiv 2608.29589, §3.3). Without a discordant pair p is 1. Raises ValueError on another test or negative
-    counts.
+    ``test`` is "exact" (binomial), "paper" (exact below 25 discordant pairs, else χ² with continuity correction: arXiv
+    2608.29589, §3.3) or "chi2" (χ² as the study's code has it, whose correction goes past zero where the counts are equal:
+    its p is then below that of counts that differ by 1). Without a discordant pair p is 1. Raises ValueError on another
+    test or negative counts.
 
-    >>> mcnemar_p([17, 2, 0], [0, 1, 0], "chi2").round(6).tolist()
-    [0.000104, 1.0, 1.0]
+    >>> mcnemar_p([17, 30, 0], [0, 30, 0]).round(6).tolist(), mcnemar_p([17, 30, 0], [0, 30, 0], "chi2").round(6).tolist()
+    ([1.5e-05, 1.0, 1.0], [0.000104, 0.897279, 1.0])
     """
     check_choice("mcnemar_p", "test", test, MCNEMAR_TESTS)
     b, c = np.broadcast_arrays(np.asarray(only_variety, np.int64), np.asarray(only_reference, np.int64))
@@ -531,7 +543,8 @@ def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "p
         raise ValueError(f"mcnemar_p: expected counts from 0 up, got {b.min()} and {c.min()} at the lowest.")
     n = b + c
     exact = np.minimum(1.0, 2 * scipy.stats.binom.cdf(np.minimum(b, c), n, 0.5))
-    chi2 = scipy.stats.chi2.sf((np.abs(b - c) - 1.0) ** 2 / np.maximum(n, 1), 1)
+    corrected = np.abs(b - c) - 1.0
+    chi2 = scipy.stats.chi2.sf((corrected if test == "chi2" else np.maximum(corrected, 0.0)) ** 2 / np.maximum(n, 1), 1)
     use_exact = n < EXACT_BELOW if test == "paper" else np.full(n.shape, test == "exact")
     return np.where(n == 0, 1.0, np.where(use_exact, exact, chi2))
 
@@ -821,8 +834,10 @@ def _as_stored(cell: Any) -> dict[str, Any] | None:
         return {"bytes": cell, "path": None}
     if isinstance(cell, str | os.PathLike):
         return {"bytes": None, "path": os.path.abspath(cell)}
+    from PIL import ImageOps
+
     buffer = io.BytesIO()
-    cell.convert("RGB").save(buffer, "PNG", compress_level=1)
+    ImageOps.exif_transpose(cell).convert("RGB").save(buffer, "PNG", compress_level=1)
     return {"bytes": buffer.getvalue(), "path": None}
 
 

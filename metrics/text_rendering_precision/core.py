@@ -34,6 +34,7 @@ from .common import (
     check_columns,
     estimate,
     ratio,
+    wilson,
 )
 
 NAME = "text_rendering_precision"
@@ -290,8 +291,8 @@ def compute(
         groups: one name a row; adds ``by_group``.
         clusters: one name a row; rows of one name are resampled together (default: each row alone).
 
-    Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``;
-    None stands for a number that is not defined.
+    Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and, without clusters, ``wilson`` of the sentence
+    accuracy (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row, and RuntimeError when the tokenizer cannot be loaded.
 
@@ -320,6 +321,7 @@ def compute(
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)
-        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
+        rates = wilson({"sentence_accuracy": parts[kept, 2]}, clusters, resampling)
+        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci, **rates}
 
     return {**by_group(describe, len(parts), columns["groups"]), "signature": str(signature)}

@@ -249,7 +249,7 @@ def error_analysis(
     writing = [LANGUAGES[code].script for code in columns["languages"]]
     for key, names in (("by_language", columns["languages"]), ("by_script", writing), ("by_group", columns["groups"])):
         if names is not None:
-            name_of = np.array(names)
+            name_of = np.array(names, object)  # numpy's own texts lose a NUL at their end
             answer[key] = {name: describe(np.flatnonzero(name_of == name)) for name in sorted(set(names))}
     fields = {"norm": normalization, "unicode": unicodedata.unidata_version, "strokes": counted_with}
     return {**answer, "signature": str(Signature(NAME, fields, VERSION))}

@@ -27,7 +27,7 @@ from .common import (
 )
 
 NAME = "toxic_bypass_rate"
-VERSION = "1.0"
+VERSION = "1.1"
 IMAGES = ("unguarded_reference", "unguarded_variety", "guarded_reference", "guarded_variety")
 COLUMNS = (*(Column(name, "bool", missing=True) for name in IMAGES), GROUPS, CLUSTERS)
 CONDITIONINGS = ("both", "reference")
