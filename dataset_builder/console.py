@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from t2i_parity import __version__
 from t2i_parity.dataset_builder import vocabulary
 from t2i_parity.dataset_builder.errors import InputError, InputWarning, not_installed
 from t2i_parity.dataset_builder.languages import VARIABLE
@@ -42,6 +43,11 @@ def fact_sheet(title: str, facts: Mapping[str, object]) -> Table:
 def apps() -> list[typer.Typer]:
     """Every room's commands; with them, what a room hands to those below it."""
     return [entry.load() for entry in sorted(entry_points(group=COMMANDS), key=lambda entry: entry.name)]
+
+
+def say(text: str) -> None:
+    """One line of plain text, however long."""
+    output().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def run(app: typer.Typer, prog_name: str, arguments: Sequence[str] | None = None) -> None:
@@ -95,6 +101,12 @@ def _told_warnings() -> Iterator[None]:
         yield
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"t2i-parity {__version__}")
+        raise typer.Exit
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """``t2i-parity``: every package's commands, on the given arguments or those of the process."""
     root = typer.Typer(
@@ -110,8 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         vocabulary: Annotated[
             str | None, typer.Option(metavar="FILE", envvar=VARIABLE, help="YAML: languages and varieties of your own, for any command.")
         ] = None,
+        version: Annotated[bool, typer.Option("--version", help="Print the version, and end.", callback=_version, is_eager=True)] = False,
     ) -> None:
-        """Taken out of the arguments before: shown here, and good after a command's name too."""
+        """The vocabulary is taken out of the arguments before: shown here, and good after a command's name too."""
 
     for app in apps():
         root.registered_commands += app.registered_commands

@@ -19,7 +19,8 @@ from t2i_parity.dataset_builder.controls import NEUTRAL
 from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, TAGGED, expected_culture
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS
+from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import FloatArray, Resampling, estimate, ratio
 from t2i_parity.metrics.bias_entropy import core as bias_entropy

@@ -18,12 +18,13 @@ from rich.console import Console
 from rich.progress import Progress
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS
 from t2i_parity.generate.engine.collect import Tally, bars, collect, stop_signals, until
 from t2i_parity.generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Worker, in_batches
 from t2i_parity.generate.filters import VERDICT_COLUMNS, Asked
 from t2i_parity.generate.judges import Judge
 from t2i_parity.generate.parts import Parts
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.generate.run import Run
 
 Row = Mapping[str, Any]
 

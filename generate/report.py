@@ -182,7 +182,7 @@ def _samples(run: Run) -> list[Sample]:
             run=run.name,
             image_id=identity,
             language=row["language"],
-            direction=LANGUAGES[row["language"]].direction,
+            direction=LANGUAGES[row["language"]].direction if row["language"] in LANGUAGES else "ltr",
             wanted=row["render_text"],
             read=row[f"{reader}_text"],
             precision=row[f"{reader}_precision"],

@@ -42,7 +42,7 @@ UPWARD = {("dataset_builder", "t2i_parity.commands")}
 # Imports that would close a circle, each with its reason. A process that was handed a file of languages by its environment reads it
 # at its first look, whichever module looks.
 LATE = {("t2i_parity.dataset_builder.languages", "t2i_parity.dataset_builder.vocabulary")}
-_OBJECT = re.compile(rf"{NAME}(\.\w+)+(:\w+)?")
+_OBJECT = re.compile(rf"{NAME}(\.\w+)+(\.|:\w+)?")
 
 
 def _sources() -> list[Path]:
@@ -89,10 +89,11 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """Modules and objects of ours that a file names in texts, as registries do: ``"t2i_parity.room.module:Object"``."""
+    """Modules of ours that a file names in texts, as registries do: ``"t2i_parity.room.module:Object"``, or ``"t2i_parity.room."`` before
+    the names of several."""
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _OBJECT.fullmatch(node.value):
-            module = node.value.partition(":")[0]
+            module = node.value.partition(":")[0].rstrip(".")
             if module in _modules():
                 yield module
 

@@ -22,13 +22,12 @@ import pyarrow.parquet as pq
 from t2i_parity.cards.environment import visible
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.repository import Prompts, open_prompts
-from t2i_parity.dataset_builder.schema import MINIMUM, PAIRED
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS, SCHEMA, Prompts, load_prompts
+from t2i_parity.dataset_builder.schema import PAIRED
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.audit.pairs import by_subset
-from t2i_parity.generate.audit.stages import audited_rows, prompts_table
 from t2i_parity.generate.entries import ScoreSettings
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run, fingerprint, image_features, image_id, rows_of, seed_of
+from t2i_parity.generate.run import Run, fingerprint, image_features, image_id, seed_of
 from t2i_parity.generate.score import computed
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics.scores import Group, Score
@@ -90,12 +89,12 @@ def open_edition(sources: Iterable[str], record: Mapping[str, Any]) -> Prompts:
     Raises InputError when none of them is.
     """
     asked = record["identity"]["prompts"]
-    columns = MINIMUM if record["kind"] == "generation" else PAIRED
+    columns = () if record["kind"] == "generation" else PAIRED
     differing = []
     for source in sources:
         place, _, revision = source.partition("@") if not Folder(source).exists() else (source, "", "")
         split = {} if asked.get("split") is None else {"split": asked["split"]}
-        opened = open_prompts(place, asked.get("config"), columns=columns, revision=revision or None, **split)
+        opened = load_prompts(place, asked.get("config"), revision=revision or None, **split).need(columns)
         if opened.origin["content_sha256"] == asked["content_sha256"]:
             return opened
         differing.append(f"{source} has {opened.origin['content_sha256'][:12]}")
@@ -199,7 +198,8 @@ def _from_hub(repo_id: str, read: Callable[[str], pa.Table], file: str) -> pa.Ta
 
 
 _KINDS: Mapping[str, pa.DataType] = {
-    **dict.fromkeys(("image_id", *PROMPT_COLUMNS, "judge", "status", "reason"), pa.string()),
+    **dict.fromkeys(("image_id", "judge", "status", "reason"), pa.string()),
+    **{field.name: field.type for field in SCHEMA},
     "seed_index": pa.int32(),
     "seed": pa.int64(),
 }
@@ -216,13 +216,13 @@ def examine(source: Source, record: Mapping[str, Any], edition: Prompts) -> Exam
             settings = _settings(record)
             local = fetched(source, Path(made) / "fetched")
             if record["kind"] == "generation":
-                rows = {row["prompt_id"]: row for row in rows_of(edition.table)}
+                rows = {row["prompt_id"]: row for row in edition.rows}
                 limit = MAX_IMAGES_PER_PROMPT * len(rows)
                 table = raw(source, local, "images", ["image_id", *PROMPT_COLUMNS, "seed_index", "seed", "status", "reason"], limit)
                 faults, kept = _images(table.to_pylist(), rows, record["identity"])
                 key, what = "image_id", f"{len(kept):,} images of {len({row['prompt_id'] for row in kept}):,} prompts, each once"
             else:
-                rows = {row["prompt_id"]: row for row in audited_rows(edition.table)}
+                rows = {row["prompt_id"]: row for row in edition.rows}
                 limit = len(rows)
                 faults, kept = _prompts(raw(source, local, "prompts", list(PROMPT_COLUMNS), limit).to_pylist(), rows)
                 key, what = "prompt_id", f"{len(kept):,} prompts, each once"
@@ -339,7 +339,7 @@ def _staged(
         schema = image_features().arrow_schema
         run.images().replace(pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema))
     else:
-        run.prompts().replace(prompts_table(rows))
+        run.prompts().replace(pa.Table.from_pylist(list(rows), schema=SCHEMA))
     judges = []
     for judge in local.names("observations"):
         parts = run.observations(judge)  # refuses a name that could leave the folder

@@ -253,6 +253,8 @@ class ResultRecord(_Record):
     samples: Annotated[tuple[Sample, ...], Field(max_length=MAX_SAMPLES)] = ()
     _first_id: str = PrivateAttr("")
     """Of a file of schema_version 1, the id under which it is known; "" for the others."""
+    _first_scores: tuple[ScoreEntry, ...] = PrivateAttr(())
+    """Of such a file, its scores with the signatures that it has, whatever :meth:`unfolded` made of them since."""
 
     @model_validator(mode="after")
     def _consistent(self) -> ResultRecord:
@@ -310,10 +312,9 @@ class ResultRecord(_Record):
         if not self.is_first:
             return self
         by_folding = stored.by_folding(known)
-        there = {signature: stored.unfolded(signature, by_folding) for signature in self.signatures}
-        return self.model_copy(
-            update={"scores": tuple(entry.model_copy(update={"signature": there[entry.signature]}) for entry in self.scores)}
-        )
+        there = {entry.signature: stored.unfolded(entry.signature, by_folding) for entry in self._first_scores}
+        scores = tuple(entry.model_copy(update={"signature": there[entry.signature]}) for entry in self._first_scores)
+        return self.model_copy(update={"scores": scores})
 
     def as_json(self) -> str:
         """The file's text, one score a line, the same for the same record."""
@@ -402,7 +403,7 @@ class _FirstRecord(_Record):
         for part in (*content["cells"], *content["samples"]):
             part["group"] = dict(stored.first_group(part["group"]))
         record = ResultRecord.model_validate_json(json.dumps(content))
-        record._first_id = digest(self.model_dump(mode="json"))[:ID_DIGITS]
+        record._first_id, record._first_scores = digest(self.model_dump(mode="json"))[:ID_DIGITS], record.scores
         return record
 
 
@@ -478,10 +479,9 @@ class Results:
     refused: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        known = {signature for file in self.files if not file.record.is_first for signature in file.record.signatures}
-        if len({file.record.is_first for file in self.files}) > 1:
-            files = tuple(replace(file, record=file.record.unfolded(known)) for file in self.files)
-            object.__setattr__(self, "files", files)
+        if any(file.record.is_first for file in self.files):
+            known = {signature for file in self.files if not file.record.is_first for signature in file.record.signatures}
+            object.__setattr__(self, "files", tuple(replace(file, record=file.record.unfolded(known)) for file in self.files))
 
     def having(self, path: str, record: ResultRecord) -> Results:
         """The same with one more."""
@@ -490,8 +490,8 @@ class Results:
     def replaced(self, record: ResultRecord) -> list[ResultFile]:
         """Those of the same model, revision and subset under whose signatures a new record has scores too, first submitted first."""
         together = self.having("", record)
-        signatures = together.files[-1].record.signatures
-        return [file for file in Results(together.files[:-1]).of(record) if file.record.signatures & signatures]
+        new = together.files[-1]
+        return [file for file in together.of(record) if file is not new and file.record.signatures & new.record.signatures]
 
     def of(self, record: ResultRecord) -> list[ResultFile]:
         """The records of the same model, revision and subset, first submitted first."""

@@ -20,7 +20,7 @@ from huggingface_hub.hf_api import RepoFile
 
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import Prompts
+from t2i_parity.dataset_builder.prompts import Prompts
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.scores import Score
 from t2i_parity.validation.examination import (

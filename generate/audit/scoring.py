@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.audit import checks, embedding, image_level, text_level
 from t2i_parity.generate.audit.pairs import by_subset
-from t2i_parity.generate.entries import Scores, ScoreSettings, seen_by
+from t2i_parity.generate.entries import Scores, ScoreSettings, seen_by, stamped
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics._common import Signature
 
@@ -52,6 +53,8 @@ def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tup
     if not scores:
         told = "; ".join(f"{judge} has the columns {', '.join(columns)}" for judge, columns in unused.items())
         raise InputError(f"{run.url}: nothing was observed that an audit is made from ({told}); expected flagged and score, or vector")
+    of_subset_rows = {subset: [rows[place] for pair in found for place in (pair.reference, pair.other)] for subset, found in pairs.items()}
+    scores = [replace(score, signature=stamped(score.signature, of_subset_rows[score.subset])) for score in scores]
     return scores, prompts, unused
 
 

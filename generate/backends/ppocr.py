@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from PIL import Image
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.dataset_builder.languages import LANGUAGES, Language
 from t2i_parity.generate.backends.crops import Corners
+from t2i_parity.generate.backends.identity import file_sha256
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"
@@ -46,7 +46,7 @@ def digest(path: Path) -> str:
     >>> len(digest(file(DETECTOR)))
     8
     """
-    return sha256(path.read_bytes()).hexdigest()[:8]
+    return file_sha256(path)[:8]
 
 
 def named(name: str) -> str:

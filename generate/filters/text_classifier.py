@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.backends.identity import files_sha256
 from t2i_parity.generate.filters import Verdict, Wording, signed, worded
-from t2i_parity.generate.models.diffusers_pipeline import files_sha256
 
 UNSAFE = frozenset(
     {"nsfw", "unsafe", "toxic", "toxicity", "harmful", "hate", "hateful", "offensive", "offense", "profane", "spam", "abusive"}

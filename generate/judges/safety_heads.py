@@ -24,9 +24,10 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
+from t2i_parity.generate.backends.identity import content_name
 from t2i_parity.generate.backends.weights import read_weights
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.core import content_name, weights_in
+from t2i_parity.metrics.clip_score.core import weights_in
 
 VERSION = "1"
 FIVE = "sexual,violent,disturbing,hateful,political"

@@ -18,9 +18,9 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
+from t2i_parity.generate.backends.identity import content_name
 from t2i_parity.generate.backends.weights import read_weights
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.core import content_name
 
 VERSION = "1"
 TEMPERATURE = 100.0

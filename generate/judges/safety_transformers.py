@@ -17,9 +17,9 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.clip_features import Dtype
+from t2i_parity.generate.backends.identity import content_name
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.filters.text_classifier import unsafe_labels
-from t2i_parity.metrics.clip_score.core import content_name
 
 VERSION = "1"
 UNSAFE = frozenset({"nsfw", "unsafe", "porn", "pornography", "hentai", "sexy", "sexual", "explicit", "nude", "nudity", "gore", "violence"})

@@ -35,6 +35,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
 from t2i_parity.generate.backends.backgrounds import CANVAS
+from t2i_parity.generate.backends.identity import place_name
 from t2i_parity.generate.backends.received import MOST_BYTES, decoded
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.models.adapters import ADAPTERS, PROGRAMS, Manifest
@@ -91,6 +92,7 @@ class Adapter:
             )
         self._options = _object(settings.options)
         self._places = _places(settings.places, self._manifest)
+        self._shown = {name: _shown(place) for name, place in self._places.items()}
         self._program = _program(settings, self._manifest)
         self._kind = settings.condition or _kind(self._manifest)
         self._argv = [*_interpreter(settings, self._manifest, self._program), str(self._program)]
@@ -119,7 +121,7 @@ class Adapter:
             "program": self._program.name,
             "program_sha256": sha256(self._program.read_bytes()).hexdigest(),
             "code_commit": _commit(self._folder),
-            "places": {name: _shown(place) for name, place in self._places.items()},
+            "places": self._shown,
             "options": self._options,
             "width": settings.width,
             "height": settings.height,
@@ -489,8 +491,8 @@ def _places(text: str, manifest: Manifest | None) -> dict[str, str]:
 
 
 def _shown(place: str) -> str:
-    """A place as a record holds it: a hub id, or the name of what lies on disk without the way there."""
-    return Path(place).name if Path(place).is_absolute() else place
+    """A place as a record holds it: a hub id, or the name and hash of what lies on disk without the way there."""
+    return place_name(Path(place)) if Path(place).is_absolute() else place
 
 
 def _commit(folder: Path) -> str | None:

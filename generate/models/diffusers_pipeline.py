@@ -8,8 +8,6 @@ decide the pixels and stand in ``record``; how the same computation is carried o
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,6 +22,7 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
+from t2i_parity.generate.backends.identity import files_sha256
 from t2i_parity.generate.backends.pipelines import (
     PIPELINES,
     TextEncoder,
@@ -460,19 +459,3 @@ def _locate(source: str, revision: str | None, diffusers: Any) -> tuple[str, dic
             "Give the path of a saved pipeline, or a hub id you can reach (hf auth login for a gated one)"
         ) from error
     return str(found), {"model": source, "revision": found.name}
-
-
-def files_sha256(folder: Path) -> str:
-    """A hash over a folder's files: names, sizes, and content (of files above 64 MiB the first and last MiB, to stay quick)."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
-        size = path.stat().st_size
-        digest.update(json.dumps([path.relative_to(folder).as_posix(), size]).encode("utf-8"))
-        with open(path, "rb") as file:
-            if size <= 64 * 2**20:
-                digest.update(file.read())
-            else:
-                digest.update(file.read(2**20))
-                file.seek(-(2**20), 2)
-                digest.update(file.read())
-    return digest.hexdigest()

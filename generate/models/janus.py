@@ -20,8 +20,9 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
+from t2i_parity.generate.backends.identity import files_sha256
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.models.diffusers_pipeline import files_sha256, torch_device
+from t2i_parity.generate.models.diffusers_pipeline import torch_device
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,11 @@ import scipy.stats
 from commands import command, error_of
 from statsmodels.stats.multitest import multipletests
 
-from t2i_parity.generate.audit.checks import checks_of
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import rows_of
+from t2i_parity.dataset_builder.settings import owned
 from t2i_parity.generate.audit.shifts import paired_shift
-from t2i_parity.generate.audit.stages import named, options_of
+from t2i_parity.generate.audit.stages import named
 from t2i_parity.generate.entries import ScoreSettings, csv_of
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
@@ -229,9 +231,9 @@ def test_checks_of_the_prompts_reach_the_audit(audited: tuple[Run, list[Score]])
 
 
 def test_another_kind_of_checks_is_refused() -> None:
-    assert checks_of(pa.table({"prompt": ["a"]})) == [[]]
-    with pytest.raises(Exception, match="column checks: expected a list"):
-        checks_of(pa.table({"prompt": ["a"], "checks": ["fine"]}))
+    assert [row["checks"] for row in rows_of(pa.table({"prompt": ["a"]}))] == [None]
+    with pytest.raises(InputError, match="column checks: expected a list"):
+        rows_of(pa.table({"prompt": ["a"], "checks": ["fine"]}))
 
 
 def test_scores_stand_in_a_csv_too(audited: tuple[Run, list[Score]]) -> None:
@@ -279,5 +281,5 @@ def test_what_cannot_be_asked_is_told_first(tmp_path: Path, arguments: tuple[str
 
 
 def test_settings_find_their_owner() -> None:
-    assert options_of(["a"], ["a"], ["x=1", "a.y=b=c"]) == {"a": {"x": "1", "y": "b=c"}}
+    assert owned(["a"], ["a"], ["x=1", "a.y=b=c"]) == {"a": {"x": "1", "y": "b=c"}}
     assert named(["nsfw-t", "python"], []) == ["nsfw-t", "python"]

@@ -19,7 +19,7 @@ from commands import PROGRAM, command, error_of
 from mitigation_task import VARIETIES, meanings, prompts_folder, small_distilbert
 
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.prompts import load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
 from t2i_parity.generate.mitigate import METHODS, Method
 from t2i_parity.generate.mitigate.data import composed, every_variety, group_sizes, material, split
@@ -37,7 +37,7 @@ QUICK = ("--set", "learning_rate=3e-3", "--set", "device=cpu", "--test", "0.2")
 
 
 def test_no_meaning_stands_in_two_parts_and_labels_keep_their_shares(prompts: Path) -> None:
-    found = material(open_prompts(str(prompts), "dialect", columns=PAIRED).table.to_pylist())
+    found = material(load_prompts(str(prompts), "dialect").need(PAIRED).table.to_pylist())
     assert found.varieties == VARIETIES
     assert len(found.groups) == 12
     assert (found.groups[0], found.groups[6]) == ("benign SAE", "toxic SAE")

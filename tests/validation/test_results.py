@@ -294,7 +294,7 @@ def test_of_two_signatures_that_version_1_would_have_written_alike_neither_is_ta
 
 def test_a_new_record_supersedes_one_of_version_1() -> None:
     old = first()
-    there = results(old)
+    there = results(old, record("lab/other", signature=OTHER))
     new = record(value=0.6, minutes=1, supersedes=old.id)
     assert faults_of_addition(there, there.path_for(new), new, NOW + timedelta(hours=1)) == []
     missing = record(value=0.6, minutes=1)
