@@ -287,3 +287,15 @@ def test_the_source_distribution_holds_no_links(built: Path) -> None:
         assert not [member.name for member in archive.getmembers() if member.issym() or member.islnk()]
     assert _installed() | {"pyproject.toml", "README.md", "LICENSE", "LICENSE-DATA"} <= files
     assert not [name for name in files if name.startswith("tests/")]
+
+
+def test_how_to_contribute_is_true_file_by_file() -> None:
+    """Every path that it names is there, and each of the names beside a path stands in that file."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = [name for name in re.findall(r"`([\w./]+)`", text) if "/" in name or name.endswith((".md", ".toml"))]
+    own = {"README.md"}
+    assert [name for name in paths if name not in own and not (ROOT / name).exists()] == []
+    entries = re.findall(r"`([A-Z]+)` in `([\w./]+)`", text)
+    assert len(entries) >= 8
+    for name, path in entries:
+        assert re.search(rf"^{name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), f"{path} declares no {name}"
