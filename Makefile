@@ -20,12 +20,12 @@ help:
 
 $(VENV)/demo-installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[run]'
 	touch $@
 
 $(VENV)/test-installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[generate,clip,ray,survey,controls,safety,nudenet,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[run,generate,clip,ray,survey,controls,safety,nudenet,dev]'
 	touch $@ $(VENV)/demo-installed
 
 # $(call system-packages,NAMES): install what is missing with apt where that is possible, else say what to do.

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from t2i_parity import __version__
 from t2i_parity.dataset_builder import vocabulary
-from t2i_parity.dataset_builder.errors import InputError, InputWarning
+from t2i_parity.dataset_builder.errors import InputError, InputWarning, not_installed
 from t2i_parity.dataset_builder.languages import VARIABLE
 
 COMMANDS = "t2i_parity.commands"
@@ -51,7 +51,7 @@ def say(text: str) -> None:
 
 
 def run(app: typer.Typer, prog_name: str, arguments: Sequence[str] | None = None) -> None:
-    """Run an app; bad input is told in one paragraph on standard error and ends with exit code 2.
+    """Run an app; bad input, or a package that is not installed, is told in one paragraph on standard error and ends with exit code 2.
 
     ``--vocabulary FILE`` is taken wherever it stands, and is in use before the command begins.
     """
@@ -59,7 +59,8 @@ def run(app: typer.Typer, prog_name: str, arguments: Sequence[str] | None = None
         rest, place = _vocabulary(sys.argv[1:] if arguments is None else list(arguments))
         with vocabulary.given(place), _told_warnings():
             app(rest, prog_name=prog_name)
-    except InputError as error:
+    except (InputError, ModuleNotFoundError) as error:
+        error = not_installed(error) if isinstance(error, ModuleNotFoundError) else error
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
 

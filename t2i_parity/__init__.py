@@ -53,8 +53,15 @@ def __getattr__(name: str) -> object:
         return _version()
     if name not in _STANDS_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # A room of the same name is there from now on in any case, and can be called.
-    return import_module(f"{__name__}.generate") if name == "generate" else getattr(import_module(f"{__name__}.{_STANDS_IN[name]}"), name)
+    try:
+        # A room of the same name is there from now on in any case, and can be called.
+        return (
+            import_module(f"{__name__}.generate") if name == "generate" else getattr(import_module(f"{__name__}.{_STANDS_IN[name]}"), name)
+        )
+    except ModuleNotFoundError as error:
+        from t2i_parity.dataset_builder.errors import not_installed
+
+        raise not_installed(error) from error
 
 
 def _version() -> str:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import ast
+import email
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -90,11 +98,17 @@ def _texts(path: Path) -> Iterator[str]:
                 yield module
 
 
+@functools.cache
+def _project() -> dict[str, Any]:
+    with (ROOT / "pyproject.toml").open("rb") as stream:
+        project: dict[str, Any] = tomllib.load(stream)["project"]
+    return project
+
+
 def _groups() -> dict[str, list[str]]:
     """The modules behind each of our entry-point groups."""
-    with (ROOT / "pyproject.toml").open("rb") as stream:
-        declared = tomllib.load(stream)["project"]["entry-points"]
-    return {group: [target.partition(":")[0] for target in entries.values()] for group, entries in declared.items()}
+    groups = _project()["entry-points"]
+    return {group: [target.partition(":")[0] for target in entries.values()] for group, entries in groups.items()}
 
 
 @pytest.mark.parametrize("path", _sources(), ids=lambda path: str(path.relative_to(ROOT)))
@@ -171,6 +185,51 @@ def test_nothing_of_ours_imports_torch() -> None:
     assert done.stdout.strip() == "[]"
 
 
+# What another package of ours brings along, or what stands under another name than its distribution's and is not installed everywhere.
+BROUGHT = {"markupsafe": "jinja2", "fastapi": "gradio", "torch": "torch", "open_clip": "open-clip-torch"}
+
+
+def _distributions(*names: str) -> set[str]:
+    """What an installation with these extras declares, ``""`` for one without any."""
+    extras = _project()["optional-dependencies"]
+    found = [Requirement(text) for name in names for text in (extras[name] if name else _project()["dependencies"])]
+    inner = [extra for each in found if each.name == "t2i-parity" for extra in each.extras]
+    return {canonicalize_name(each.name) for each in found} | (_distributions(*inner) if inner else set())
+
+
+def test_what_is_imported_is_declared() -> None:
+    """The metrics' functions by the base installation, everything else by some extra."""
+    known = packages_distributions()
+    everywhere, anywhere = _distributions(""), _distributions("", "all", "nudenet")
+    for path in _sources():
+        if path.parent.name == "programs" or path.name == "app.py":
+            continue
+        # Only what is imported with the file; what a function imports may be optional.
+        plain = path.relative_to(ROOT).parts[0] == "metrics" and path.stem != path.parent.name
+        nodes = _tree(path).body if plain else ast.walk(_tree(path))
+        for node in nodes:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [str(node.module)]
+            for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {NAME}:
+                owners = (
+                    {canonicalize_name(BROUGHT[top])} if top in BROUGHT else {canonicalize_name(name) for name in known.get(top, [top])}
+                )
+                assert owners & (everywhere if plain else anywhere), f"{path.relative_to(ROOT)} imports {top}, which no extra brings"
+
+
+def test_the_metrics_alone_are_light() -> None:
+    assert len(_distributions("")) <= 9, "with the package itself at most ten"
+
+
+def test_commands_without_their_extra_name_the_pip_command() -> None:
+    code = "import sys; sys.modules['typer'] = None; sys.argv = ['t2i-parity', 'build']; from t2i_parity.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: this needs the package typer")
+    assert "pip install 't2i-parity[run]'" in done.stderr
+
+
 def test_a_missing_extra_names_the_pip_command() -> None:
     from t2i_parity.dataset_builder.errors import InputError, require
 
@@ -179,11 +238,66 @@ def test_a_missing_extra_names_the_pip_command() -> None:
 
 
 def test_no_file_names_a_machine_or_a_registry() -> None:
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     forbidden = re.compile(r"(?<![\w.])(/work/|/root/|/home/\w+|/tmp/\w)|pypi\.org|files\.pythonhosted|deb\.debian\.org")
-    for name in filter(None, tracked):
+    for name in _tracked():
         path = ROOT / name
         if path.is_symlink() or not path.is_file() or name == "tests/test_house.py":
             continue
         found = forbidden.search(path.read_text(encoding="utf-8", errors="ignore"))
         assert found is None, f"{name}: {found.group(0)}"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution of what git knows, made without any network."""
+    clone, out = tmp_path_factory.mktemp("clone"), tmp_path_factory.mktemp("dist")
+    for name in _tracked():
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, clone / name, follow_symlinks=False)
+    code = f"from setuptools import build_meta; build_meta.build_wheel({str(out)!r}); build_meta.build_sdist({str(out)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=clone, capture_output=True, check=True)
+    return out
+
+
+def _tracked() -> list[str]:
+    """Every file that git knows; a link to a room is one."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [name for name in listed if name and os.path.lexists(ROOT / name)]
+
+
+def _installed() -> set[str]:
+    """What an installation is to hold: all that stands in the rooms, and what makes them one package."""
+    rooms = {f"{NAME}/{name}" for name in _tracked() if name.partition("/")[0] in MAY_IMPORT}
+    return rooms | {name for name in _tracked() if name.startswith(f"{NAME}/") and not (ROOT / name).is_symlink()}
+
+
+def test_the_wheel_holds_the_rooms_and_the_licences_and_takes_one_name(built: Path) -> None:
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        names = set(wheel.namelist())
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        told = email.message_from_bytes(wheel.read(metadata))
+    beside = {name for name in names if name.partition("/")[0].endswith(".dist-info")}
+    assert names - beside == _installed()
+    assert told["License-Expression"] == "Apache-2.0 AND CC-BY-4.0"
+    assert {name.partition("/licenses/")[2] for name in beside if "/licenses/" in name} == {"LICENSE", "LICENSE-DATA"}
+
+
+def test_the_source_distribution_holds_no_links(built: Path) -> None:
+    """A link that leads out of an archive is refused when that is unpacked."""
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        files = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+        assert not [member.name for member in archive.getmembers() if member.issym() or member.islnk()]
+    assert _installed() | {"pyproject.toml", "README.md", "LICENSE", "LICENSE-DATA"} <= files
+    assert not [name for name in files if name.startswith("tests/")]
+
+
+def test_how_to_contribute_is_true_file_by_file() -> None:
+    """Every path that it names is there, and each of the names beside a path stands in that file."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = [name for name in re.findall(r"`([\w./]+)`", text) if "/" in name or name.endswith((".md", ".toml"))]
+    own = {"README.md"}
+    assert [name for name in paths if name not in own and not (ROOT / name).exists()] == []
+    entries = re.findall(r"`([A-Z]+)` in `([\w./]+)`", text)
+    assert len(entries) >= 8
+    for name, path in entries:
+        assert re.search(rf"^{name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), f"{path} declares no {name}"

@@ -88,7 +88,7 @@ FILTERS: Registry[TextFilter] = Registry(
     "filter",
     (
         Entry("profanity-check", f"{_HERE}profanity_check:ProfanityCheck", "a linear SVM over words",
-              (Package("profanity_check", package="alt-profanity-check"),)),
+              (Package("profanity_check", "run", "alt-profanity-check"),)),
         Entry("transformers", f"{_HERE}text_classifier:TextClassifier",
               "any text-classification model of transformers, by folder or hub id", _TRANSFORMERS),
         Entry("nsfw-t", f"{_HERE}text_classifier:NsfwT", "NSFW-T of the dialect-penalty study, a DistilBERT",

@@ -44,8 +44,8 @@ class Judge(Protocol):
         """
 
 
-_PPOCR = (Package("rapidocr"), Package("onnxruntime"))
-_TESSERACT = (Package("tesserocr"), Probe("Tesseract's language models", "t2i_parity.generate.judges.tesseract:check_models"))
+_PPOCR = (Package("rapidocr", "run"), Package("onnxruntime", "run"))
+_TESSERACT = (Package("tesserocr", "run"), Probe("Tesseract's language models", "t2i_parity.generate.judges.tesseract:check_models"))
 _CLIP = packages("clip", "open_clip", "torch")
 _VLM: tuple[Need, ...] = (*packages("generate", "torch", "transformers", "accelerate"), Weights("Qwen/Qwen2.5-VL-7B-Instruct"))
 _OTHER = "another model by --set model=…, or a service by --set backend=openai or backend=gemini, which needs none of these"

@@ -77,7 +77,7 @@ class Tesseract:
     columns: Mapping[str, pa.DataType] = {"text": pa.string()}
 
     def __init__(self, settings: TesseractSettings, workers: int = 2) -> None:
-        self._tesserocr: Any = require("tesserocr", package="tesserocr", extra="dev")
+        self._tesserocr: Any = require("tesserocr", package="tesserocr", extra="run")
         self.settings = settings
         self.data = _data_folder()
         self._scope = Scope(self.name, self.lacking)
