@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import t2i_parity
 
 ROOT = Path(__file__).parent.parent
 NAME = "t2i_parity"
@@ -45,6 +48,8 @@ LIGHT = (
     "dataset_builder.repository",
     "dataset_builder.starter",
     "generate.commands",
+    "generate.stages",
+    "dataset_builder.prompts",
     "generate.run",
     "generate.score",
     "generate.report",
@@ -94,6 +99,25 @@ def test_core_commands_import_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("room", ["dataset_builder", "generate", "validation"])
+def test_a_command_stands_in_the_file_of_its_name(room: str) -> None:
+    """And what a command is made of does not import the app that mounts it."""
+    app = importlib.import_module(f"{NAME}.{room}.commands").app
+    for command in app.registered_commands:
+        file = command.callback.__module__.rpartition(".")[2]
+        assert command.callback.__module__ == f"{NAME}.{room}.commands.{file}"
+        assert command.callback.__name__.partition("_")[0] == file
+    for path in _sources():
+        if path.parent == ROOT / room / "commands" and path.name != "__init__.py":
+            assert f"from {NAME}.{room}.commands import " not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_program_tells_its_version() -> None:
+    for words in (["-c", "from t2i_parity.dataset_builder.console import main; main()"], ["-m", NAME]):
+        done = subprocess.run([sys.executable, *words, "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"t2i-parity {t2i_parity.__version__}\n"
 
 
 def test_a_missing_extra_names_the_pip_command() -> None:
