@@ -358,7 +358,7 @@ def _is_number(value: Any, missing: bool) -> bool:
 
 
 def _is_bit(cell: object) -> bool:
-    return isinstance(cell, int | np.integer) and 0 <= cell <= 1
+    return isinstance(cell, int | np.integer) and int(cell) in (0, 1)
 
 
 def _is_text(value: str) -> bool:
