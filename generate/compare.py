@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 
 from t2i_parity.cards.compare import SIGNIFICANT, Comparison, Comparisons, Line
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit import pairs_of, variety_of
 from t2i_parity.generate.audit.page import variety_name
 from t2i_parity.generate.run import Run
@@ -489,9 +490,9 @@ def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: 
 def _pairs(side: _Side) -> dict[tuple[str, str], _Pair]:
     """Every pair by (pair_id, variety)."""
     found: dict[tuple[str, str], _Pair] = {}
-    for reference, variety in pairs_of(side.rows):
+    for reference, variety in pairs_of(cast(list[Prompt], side.rows)):
         one, other = side.rows[reference], side.rows[variety]
-        found[other["pair_id"], variety_of(other)] = {
+        found[other["pair_id"], variety_of(cast(Prompt, other))] = {
             "subset": other["subset"],
             "label": other["label"],
             "texts": (one["text_sha256"], other["text_sha256"]),

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from t2i_parity.cards.environment import visible
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.prompts import ADDED, PROMPT_COLUMNS, SCHEMA, Prompts, load_prompts
+from t2i_parity.dataset_builder.prompts import ADDED, PROMPT_COLUMNS, SCHEMA, Prompt, Prompts, load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.audit.pairs import by_subset
@@ -369,7 +369,7 @@ def _staged(
 # Cells --------------------------------------------------------------------------------------------------------------
 
 
-def _cells(run: Run, kept: Sequence[Mapping[str, Any]], prompts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Cell, ...]]:
+def _cells(run: Run, kept: Sequence[Mapping[str, Any]], prompts: Sequence[Prompt]) -> dict[str, tuple[Cell, ...]]:
     """For each subset that the run has rows of, how many rows the prompts have in each language or variety, and how many were observed."""
     answered = {judge: _answered(run, judge) for judge in run.judges()}
     subsets = dict.fromkeys(row["subset"] for row in kept)

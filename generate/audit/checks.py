@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit.pairs import Pair
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import PROMPT_CHECKS
@@ -19,7 +20,7 @@ MOST_VERDICTS = 12
 """A check with more different verdicts than this holds names, not judgements; its verdicts are not counted out."""
 
 
-def summary(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair], settings: ScoreSettings) -> Scores:
+def summary(subset: str, rows: Sequence[Prompt], pairs: Sequence[Pair], settings: ScoreSettings) -> Scores:
     """Of every check on the varieties' rows: its mean score, and the share of each verdict, by variety and label.
 
     A row without the check is missing. What the typos' maker noted is told where the typos are.

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit import checks, embedding, image_level, text_level
 from t2i_parity.generate.audit.pairs import by_subset
 from t2i_parity.generate.entries import Scores, ScoreSettings, seen_by, stamped
@@ -59,7 +60,7 @@ def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tup
 
 
 def _filter_scores(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Prompt],
     pairs: Mapping[str, list[Any]],
     observed: Mapping[str, list[Any]],
     signature: Signature,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
 
 from t2i_parity.dataset_builder.controls.encoders import ENCODERS
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.prompts import SCHEMA, Prompts
+from t2i_parity.dataset_builder.prompts import SCHEMA, Prompt, Prompts
 from t2i_parity.dataset_builder.settings import Arguments, Pairs, owned
 from t2i_parity.generate import observe
 from t2i_parity.generate.audit import encoding, image_level
@@ -116,7 +115,7 @@ def named(filters: Sequence[str], names: Sequence[str]) -> list[str]:
     return chosen
 
 
-def warn_of_languages(text_filter: TextFilter, rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+def warn_of_languages(text_filter: TextFilter, rows: Sequence[Prompt], console: Console) -> None:
     """Say so when the prompts are in languages that the filter was not made for."""
     foreign = sorted({row["language"] for row in rows} - set(text_filter.languages))
     if text_filter.languages and foreign:
