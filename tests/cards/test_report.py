@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from browser import chromium
+from browser import becomes, chromium, show, soon
 from PIL import Image
 from rich.console import Console
 from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score
@@ -446,13 +446,6 @@ def browser() -> Iterator[Any]:
         yield driver
 
 
-def show(browser: Any, path: Path, width: int) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    )
-    browser.get(path.as_uri())
-
-
 @pytest.fixture(scope="module")
 def paths(report: Report, html: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("report")
@@ -470,7 +463,7 @@ def paths(report: Report, html: str, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("name", ["report", "hostile", "long"])
 def test_browser_shows_it_without_errors_or_overflow(browser: Any, paths: dict[str, Path], name: str, width: int) -> None:
-    show(browser, paths[name], width)
+    show(browser, paths[name], width=width)
     assert browser.get_log("browser") == []
     size = browser.execute_script("return [document.documentElement.scrollWidth, document.body.scrollWidth, window.innerWidth]")
     assert size == [width, width, width]
@@ -487,7 +480,7 @@ def test_browser_opens_details_by_keyboard(browser: Any, paths: dict[str, Path])
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"])
     details = browser.find_element(By.TAG_NAME, "details")
     assert details.get_attribute("open") is None
     # By Tab alone, from the top, as someone without a mouse gets there.
@@ -496,14 +489,14 @@ def test_browser_opens_details_by_keyboard(browser: Any, paths: dict[str, Path])
         if browser.switch_to.active_element.tag_name == "summary":
             break
     browser.switch_to.active_element.send_keys(Keys.ENTER)
-    assert details.get_attribute("open") is not None
+    assert soon(lambda: details.get_attribute("open") is not None)
 
 
 def test_browser_filters_samples_by_language_and_run(browser: Any, paths: dict[str, Path]) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"])
 
     def shown() -> tuple[int, int, int]:
         count = (
@@ -515,11 +508,11 @@ def test_browser_filters_samples_by_language_and_run(browser: Any, paths: dict[s
     assert (groups, none_here) == (11, 0)
     assert cards == len(browser.find_elements(By.CSS_SELECTOR, ".card"))
     browser.find_element(By.ID, "language-all").send_keys(Keys.ARROW_RIGHT)
-    assert shown() == (1, 4, 0)  # English
+    becomes(shown, (1, 4, 0))  # English
     browser.find_element(By.ID, "run-2").send_keys(Keys.SPACE)
-    assert shown() == (1, 1, 0)
+    becomes(shown, (1, 1, 0))
     browser.find_element(By.ID, "language-2").send_keys(Keys.SPACE)
-    assert shown() == (1, 0, 1)  # Chinese has no image of the light run
+    becomes(shown, (1, 0, 1))  # Chinese has no image of the light run
 
 
 def contrast(browser: Any) -> list[tuple[float, str]]:
@@ -551,8 +544,7 @@ def contrast(browser: Any) -> list[tuple[float, str]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_browser_contrast(browser: Any, paths: dict[str, Path], scheme: str) -> None:
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"], scheme=scheme)
     background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(18, 21, 24)") == (scheme == "dark")
     measured = contrast(browser)
@@ -561,7 +553,7 @@ def test_browser_contrast(browser: Any, paths: dict[str, Path], scheme: str) -> 
 
 
 def test_browser_keeps_arabic_joined_across_marks(browser: Any, paths: dict[str, Path]) -> None:
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"])
     # A letter that is marked must be as wide as the same letter inside unmarked text: joined, not in its lone form.
     widths = browser.execute_script(
         """

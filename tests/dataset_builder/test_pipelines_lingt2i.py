@@ -75,7 +75,9 @@ def kill_after(words: list[object], api: LoopbackApi, requests: int) -> None:
     assert process.poll() is None, process.communicate()[0].decode()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    time.sleep(0.5)  # the server may be answering still, to nobody
+    while api.answering:  # still, to nobody
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 FAULTS = once(
