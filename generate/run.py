@@ -223,10 +223,12 @@ class Run:
         if not self.folder.exists("scores.json"):
             return []
         level = self.record.get("scoring", {}).get("confidence_level", 0.95)
+        judges = list(self.record.get("judges", {}).values())
+        if self.outcomes().files():
+            # Those of an audit's images stand with what they said of them.
+            judges += self.outcomes().read(["judge_signature"])["judge_signature"].drop_null().unique().to_pylist()
         try:
-            return stored.read(
-                json.loads(self.folder.read("scores.json")), specs(), judges=self.record.get("judges", {}).values(), level=level
-            )
+            return stored.read(json.loads(self.folder.read("scores.json")), specs(), judges=judges, level=level)
         except ValueError as error:
             raise InputError(f"{self.folder.path('scores.json')}: {error}; score the run anew: t2i-parity score {self.url}") from error
 

@@ -249,8 +249,10 @@ def test_what_the_command_refuses(arguments: tuple[object, ...], told: str) -> N
 
 def test_a_language_that_a_reader_does_not_serve_has_no_probe(tmp_path: Path) -> None:
     done = command("judge", "--calibrate", "--with", "rapidocr", "--texts", 1, "--languages", "en,hi", "--in", "clean", "--out", tmp_path)
-    assert "rapidocr was not asked about hi: rapidocr's recogniser has no letters for hi (Hindi)" in done.stderr
+    assert "rapidocr was not asked about hi" in done.stderr
+    assert "cannot read Hindi (hi): its recogniser has no letters of the script Deva" in done.stderr
     found = calibration.read(str(tmp_path))["rapidocr"]
     assert list(found["unread"]) == ["hi"]
     assert not [each for each in found["scores"] if each["group"].get("language") == "hi"]
-    assert "no letters for hi" in error_of("judge", "--calibrate", "--with", "rapidocr", "--languages", "hi", "--out", tmp_path / "hi")
+    alone = ("judge", "--calibrate", "--with", "rapidocr", "--languages", "hi", "--out", tmp_path / "hi")
+    assert "no letters of the script Deva" in error_of(*alone)

@@ -277,7 +277,7 @@ SPREAD = (
     "cross_lingual_gap|mean:languages|std:population|of:text_rendering_precision,tok=a,norm=none,variant=paper,"
     "reader=tesseract,psm=7,v=5,v=1.0|v:1.0"
 )
-ASKED = 'dialect_penalty|test:paper|filter:http,url=http=//a,request={"text": "{text}"},v=2|v:1.0'
+ASKED = 'dialect_penalty|test:paper|filter:http,url=http=//a,request={"text"= "{text}"},v=2|v:1.0'
 SHIFTED = "shift_direction|encoder:python,function=mine=embed,v=1|v:1.0"
 
 
@@ -300,7 +300,7 @@ def test_runs_of_version_0_1_open(tmp_path: Path) -> None:
         first("cross_lingual_gap.best", "text", "language:None", None, SPREAD),
         first("cross_lingual_gap.mean", "text", "branch:Indo-Aryan", 0.5, SPREAD),
     ]
-    asked = {"kind": "audit", "identity": {}, "packages": {}, "judges": {"http": 'http|url:http=//a|request:{"text": "{text}"}|v:2'}}
+    asked = {"kind": "audit", "identity": {}, "packages": {}, "judges": {"http": 'http|url:http=//a|request:{"text"= "{text}"}|v:2'}}
     shifts = {"higher_is_better": None, "unit": "pp"}
     verdicts = [
         first(f"dialect_penalty.{key}", "dialect", f"variety:{code}", 0.5, ASKED, **shifts)
