@@ -60,6 +60,9 @@ class Prompt(TypedDict):
 PROMPT_COLUMNS = tuple(Prompt.__annotations__)
 """The columns of a prompt's row, in the order of files."""
 
+ADDED = ("config", "derivation", "derived_from", "producer", "checks")
+"""The columns that rows of runs made by version 0.1 lack."""
+
 CHECKS = pa.list_(pa.struct([(name, pa.float64() if name == "score" else pa.string()) for name in Check.__annotations__]))
 """The type of the column ``checks``."""
 

@@ -35,6 +35,7 @@ from t2i_parity.generate.entries import Scores
 from t2i_parity.generate.judges import Judge
 from t2i_parity.generate.models.glyph import DAMAGE, Glyph, GlyphSettings, damaged, legible
 from t2i_parity.generate.observe import Observing
+from t2i_parity.generate.rows import ImageRow, PlannedRow, SeenRow
 from t2i_parity.generate.run import seed_of, versions
 from t2i_parity.generate.specs import specs
 from t2i_parity.generate.specs.calibrated import CALIBRATION
@@ -138,7 +139,7 @@ class KnownText:
             places = [place for place, probe in enumerate(probes) if (probe["setting"], probe["damage"]) == (setting, damage)]
             typesetter = _typesetter(setting, damage, plan.photos)
             some = [probes[place] for place in places]
-            made.update(zip(places, typesetter.generate(some, [probe["seed"] for probe in some]), strict=True))
+            made.update(zip(places, typesetter.generate(cast(list[PlannedRow], some), [probe["seed"] for probe in some]), strict=True))
         return [made[place] for place in range(len(probes))]
 
     def record(self, plan: Plan) -> dict[str, Any]:
@@ -327,7 +328,7 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
     probes = material.probes(plan)
     unread = _unread(judge, probes)
     probes = [probe for probe in probes if probe["language"] not in unread]
-    judge.check(probes)
+    judge.check(cast(list[ImageRow], probes))
     observing = Observing(judge)
     seen: list[dict[str, Any]] = []
     spent = 0.0
@@ -337,7 +338,7 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
             batch = probes[start : start + batch_size]
             shown = [{**probe, "image": picture} for probe, picture in zip(batch, material.pictures(batch, plan), strict=True)]
             began = time.perf_counter()
-            outcomes = observing(shown)
+            outcomes = observing(cast(list[SeenRow], shown))
             spent += time.perf_counter() - began
             for probe, outcome in zip(batch, outcomes, strict=True):
                 saw = outcome.result
@@ -369,7 +370,7 @@ def _unread(judge: Judge, probes: Sequence[Mapping[str, Any]]) -> dict[str, str]
     refused: dict[str, str] = {}
     for code in languages:
         try:
-            judge.check([probe for probe in probes if probe["language"] == code])
+            judge.check([cast(ImageRow, probe) for probe in probes if probe["language"] == code])
         except InputError as error:
             refused[code] = str(error)
     if refused and len(refused) == len(languages):

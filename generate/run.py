@@ -19,7 +19,7 @@ from rich.console import Console
 from t2i_parity.cards.result import ResultCard, result_card
 from t2i_parity.dataset_builder import vocabulary
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.prompts import CHECKS, PROMPT_COLUMNS
+from t2i_parity.dataset_builder.prompts import CHECKS, PROMPT_COLUMNS, SCHEMA
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.parts import TORN, Parts
 from t2i_parity.generate.specs import specs
@@ -195,7 +195,7 @@ class Run:
 
     def prompts(self) -> Parts:
         """The prompts of an audit, which has no images."""
-        return Parts(self.folder, "prompts", key="prompt_id", part_rows=100_000, row_group_rows=10_000)
+        return Parts(self.folder, "prompts", key="prompt_id", schema=SCHEMA, part_rows=100_000, row_group_rows=10_000)
 
     def observations(self, judge: str) -> Parts:
         """One judge's observations. Raises InputError when the name could leave the folder."""

@@ -159,6 +159,8 @@ def judge(
         raise InputError("the same judge is given twice; judge with one of its settings first, then with the other and a name of its own")
     options = judge_settings(list(named), settings, name)
     with opened.locked():
+        # What a crash left of the images half written is no image to judge; generate makes those rows anew.
+        opened.tell_set_aside(opened.images().recover(), console)
         if engine == "ray":
             from t2i_parity.generate.engine import ray_data
 

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from t2i_parity.metrics._common import FloatArray, Signature
+from t2i_parity.metrics._common import Answer, FloatArray, Signature
 
 Direction = Literal["higher", "lower", "zero", "none"]
 """Which value is better: a higher one, a lower one, the one nearest to 0 (a shift), or none of them."""
 Unit = Literal["fraction", "pp", "count", "p", "cosine", "score", "slope"]
 Kind = Literal["proportion", "paired_difference", "bounded_mean", "spread", "count", "extreme", "p_value"]
 """What sort of number it is, and so how its interval is to be made."""
-Answer = Mapping[str, Any]
-"""What a core's ``compute`` returns: numbers by key, with ``n``, ``n_missing``, ``ci``, ``signature`` and ``by_group``."""
 Row = Mapping[str, Any]
 """An image row, or the row of an audited prompt: the prompt's columns and what the run adds to them."""
 

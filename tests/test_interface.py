@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from commands import command
 
 import t2i_parity as tp
+from t2i_parity.dataset_builder.prompts import ADDED
 
 SIX_LINES = """\
 import t2i_parity as tp
@@ -116,6 +120,39 @@ except tp.Stopped as stop:
 """
     done = subprocess.run([sys.executable, script(tmp_path, text)], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "True True\n"
+
+
+def test_image_rows_say_where_their_prompts_come_from_and_runs_without_that_are_read(tmp_path: Path) -> None:
+    prompts = tp.load_prompts(config="lingt2i_text", languages=["fr", "en"], limit=4)
+    run = tp.generate("glyph", prompts, out=tmp_path / "run", quiet=True)
+    path = next((tmp_path / "run" / "images").iterdir())
+    rows = {row["prompt_id"]: row for row in pq.read_table(path).to_pylist()}
+    for prompt in prompts:
+        assert {name: rows[prompt["prompt_id"]][name] for name in prompt} == prompt
+    assert {row["config"] for row in rows.values()} == {"lingt2i_text"}
+    assert {row["derivation"] for row in rows.values()} == {"verbatim", "translated"}
+    # As version 0.1 wrote them.
+    pq.write_table(pq.read_table(path).drop_columns(list(ADDED)), path)
+    judged = tp.judge(str(tmp_path / "run"), "tesseract", quiet=True)
+    assert judged.tallies["tesseract"].done == 4
+    assert tp.score(judged, tokenizer="tekken", resamples=0)
+    assert tp.generate("glyph", prompts, out=run, quiet=True).tallies["images"].before == 4
+    assert "Français" in tp.report([run], out=tmp_path / "page.html").html()
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        ("category", [1, 2], "column category: expected texts, got int64"),
+        ("checks", ["fine", "too"], "column checks: expected a list of {check, verdict, score, by}"),
+        ("prompt_id", ["a", "a"], "rows 0 and 1 have the same prompt_id 'a'"),
+    ],
+)
+def test_what_is_no_prompt_is_refused_at_the_door(tmp_path: Path, column: str, values: list[object], told: str) -> None:
+    table = {"prompt_id": ["a", "b"], "pair_id": ["a", "b"], "prompt": ["a cat", "a dog"], "language": ["en", "en"]}
+    pq.write_table(pa.table({**table, column: values}), tmp_path / "rows.parquet")
+    with pytest.raises(tp.InputError, match=re.escape(told)):
+        tp.load_prompts(tmp_path)
 
 
 def test_an_audit_in_one_call(tmp_path: Path) -> None:

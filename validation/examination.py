@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from t2i_parity.cards.environment import visible
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS, SCHEMA, Prompts, load_prompts
+from t2i_parity.dataset_builder.prompts import ADDED, PROMPT_COLUMNS, SCHEMA, Prompts, load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.audit.pairs import by_subset
@@ -165,11 +165,14 @@ def raw(source: Source, local: Folder, name: str, columns: Sequence[str] | None,
             if parquet.metadata.num_rows > limit:
                 raise InputError(f"{name}/{file} has {parquet.metadata.num_rows:,} rows, and at most {limit:,} can be right")
             here = set(parquet.schema_arrow.names)
-            if missing := [column for column in columns or [] if column not in here]:
+            if missing := [column for column in columns or [] if column not in here and column not in ADDED]:
                 raise InputError(f"{name}/{file} has no column {missing[0]}")
             table = parquet.read(None if columns is None else list(columns))
             kinds = {column: _KINDS.get(column, table.schema.field(column).type) for column in table.column_names}
-            return table.cast(pa.schema(list(kinds.items()))).replace_schema_metadata(None)
+            table = table.cast(pa.schema(list(kinds.items()))).replace_schema_metadata(None)
+            for column in [each for each in columns or [] if each not in here]:
+                table = table.append_column(column, pa.nulls(len(table), _KINDS[column]))
+            return table
 
     tables: list[pa.Table] = []
     for file in files:

@@ -23,7 +23,7 @@ SOURCES: Registry[Source] = Registry(
         Entry("dialect_pairs", f"{_HERE}dialect_pairs:SOURCE", "prompts in six varieties of English, toxic and benign", (), _ELSEWHERE),
         Entry("dialectgen", f"{_HERE}dialectgen:SOURCE", "prompts with a dialect's word and the standard's", (), _ELSEWHERE),
         Entry("geo", f"{_HERE}geo:SOURCE", "common nouns with and without a country, from templates"),
-        Entry("risky_prompt", f"{_HERE}risky_prompt:SOURCE", "unsafe prompts by category, by --input PLACE alone"),
+        Entry("risky_prompt", f"{_HERE}risky_prompt:SOURCE", "unsafe prompts by category of harm", (), _ELSEWHERE),
         Entry("easytext", f"{_HERE}easytext:SOURCE", "six texts to render, with their places", (), _ELSEWHERE),
         Entry("rows", f"{_HERE}rows:SOURCE", "rows of your own: JSON lines, CSV or parquet, by --input PLACE alone"),
     ),

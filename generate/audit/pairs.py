@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2i_parity.dataset_builder.controls import typos
+from t2i_parity.dataset_builder.controls import TYPOS, control_of, typos
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
@@ -33,13 +33,19 @@ def reference_of(code: str) -> str | None:
     return LANGUAGES[code].standard if code in LANGUAGES else None
 
 
+def is_typo(row: Mapping[str, Any]) -> bool:
+    """Whether a row holds typos matched to a variety: it stands beside a pair, and is in none."""
+    control = control_of(row)
+    return control is not None and control.kind == TYPOS
+
+
 def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
     """The (reference row, variety row) of every pair. Rows with typos are in no pair: they stand beside one.
 
     Raises InputError when a variety's row has no reference in its pair, when a pair has one variety twice, or its labels differ.
     """
     place: dict[tuple[str, str], int] = {}
-    paired = [(number, row) for number, row in enumerate(rows) if not typos.by_pair([row])]
+    paired = [(number, row) for number, row in enumerate(rows) if not is_typo(row)]
     for number, row in paired:
         key = (row["pair_id"], variety_of(row))
         if key in place:

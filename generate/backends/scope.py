@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from t2i_parity.dataset_builder.errors import InputError, InputWarning
 from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.engine.local import Failure
-
-Row = Mapping[str, Any]
+from t2i_parity.generate.rows import Observation, SeenRow
 
 
 class Scope:
@@ -28,7 +27,7 @@ class Scope:
         lacking = self._lacking(LANGUAGES[code])
         return None if lacking is None else f"out of scope: {self._name} cannot {self._does} {LANGUAGES[code].name} ({code}): {lacking}"
 
-    def check(self, rows: Sequence[Row]) -> None:
+    def check(self, rows: Sequence[Prompt]) -> None:
         """Warn of each language that is out of scope. Raises InputError when that leaves nothing to do."""
         codes = list(dict.fromkeys(row["language"] for row in rows))
         reasons = [reason for code in codes if (reason := self.reason(code))]
@@ -37,7 +36,7 @@ class Scope:
         for reason in reasons:
             warnings.warn(f"{reason}. Its rows fail; the others go on", InputWarning, stacklevel=3)
 
-    def read(self, read: Callable[[Row], dict[str, Any]], row: Row) -> dict[str, Any] | Failure:
+    def read(self, read: Callable[[SeenRow], Observation], row: SeenRow) -> Observation | Failure:
         """What is read in a row's image, or that its language is out of scope."""
         reason = self.reason(row["language"])
         return read(row) if reason is None else Failure(reason)

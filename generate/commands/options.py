@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from t2i_parity.generate.run import Run
 
 
+REASONS = 3
+"""So many of the reasons for which rows failed are told, the commonest first; all of them stand in the rows."""
+
 Engine = Literal["local", "ray"]
 
 RunPath = Annotated[str, typer.Argument(metavar="RUN", help="The run's folder (any fsspec URL).")]
@@ -46,6 +49,10 @@ def finished(stage: Callable[[], Run], what: str, last: str | None = None) -> Ru
         by = f" by {table}" if len(run.tallies) > 1 else ""
         failed = f", {tally.failed} of them failed (their reasons stand in the rows)" if tally.failed else ""
         say(f"{run.url}: {tally.done} {made}{by} made now{failed}, {tally.before} were there")
+        for reason, count in list(tally.reasons.items())[:REASONS]:
+            say(f"  {count:,} × {reason}")
+        if len(tally.reasons) > REASONS:
+            say(f"  {sum(list(tally.reasons.values())[REASONS:]):,} for {len(tally.reasons) - REASONS} other reasons")
     if stopped:
         say("stopped; the same command goes on from here")
         raise typer.Exit(130)

@@ -15,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from PIL import Image
 
 from t2i_parity.dataset_builder.registry import Entry, Registry, Weights, packages
+from t2i_parity.generate.rows import Record
 
 
 class Guardrail(Protocol):
@@ -30,7 +31,7 @@ class Guardrail(Protocol):
     def name(self) -> str:
         """What it is called in commands and records."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Every setting that changes an image, as JSON; its fingerprint goes into each image_id."""
 
     def guard(self, pipeline: Any) -> Any:

@@ -7,12 +7,13 @@ A package of somebody else's adds one by ``@JUDGES.entry(name, about)`` over its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.registry import Entry, Need, Package, Probe, Registry, Weights, packages
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 
 class Judge(Protocol):
@@ -29,14 +30,14 @@ class Judge(Protocol):
     def signature(self) -> str:
         """Name, revision and every setting that changes an observation, in one string that is stored with each."""
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Raise InputError, before anything is observed, when something that these rows need is not there.
 
         Called once with every image row of the run (``image_id``, the prompt columns, ``status``; no image), so that a judge that compares
         rows, say with the standard variety's text, can look them up here.
         """
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """What was seen in each row's image, or why nothing could be; a row's place in the batch must not matter.
 
         Rows have ``image_id``, the prompt columns, and ``image``: a ``PIL.Image.Image`` in RGB, decoded once for all judges of a pass.

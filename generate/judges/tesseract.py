@@ -25,6 +25,7 @@ from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, Language
 from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 # Tesseract would start threads of its own for every image; rows in parallel use the cores better.
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -91,7 +92,7 @@ class Tesseract:
         """The version of the engine."""
         return str(self._tesserocr.tesseract_version()).splitlines()[0].removeprefix("tesseract").strip()
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Warn of languages whose model is missing, naming the package that brings it. Raises InputError when all are."""
         self._scope.check(rows)
 
@@ -104,11 +105,11 @@ class Tesseract:
             return None
         return f"Tesseract has no language model {name} in {self.data}. {install_command([name])}"
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
         return list(self._pool.map(partial(self._scope.read, self._read), rows))
 
-    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, row: SeenRow) -> Observation:
         language = LANGUAGES[row["language"]]
         picture = row["image"]
         lines = text_lines(picture) if self.settings.layout == "lines" else []

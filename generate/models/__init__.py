@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from PIL import Image
 
@@ -18,6 +18,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.registry import Entry, Registry, packages
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import PlannedRow, Record, WordedRow
 
 
 class TextToImageModel(Protocol):
@@ -42,18 +43,16 @@ class TextToImageModel(Protocol):
     def device(self) -> str:
         """Where it runs."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """All that decides the pixels, as JSON: goes into run.json, and its fingerprint into every image_id. No secrets."""
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[WordedRow]) -> None:
         """Raise InputError, before anything is generated, when something that these rows need is not there."""
 
-    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    def truncated(self, rows: Sequence[PlannedRow]) -> dict[str, dict[str, int]]:
         """How many prompts the model sees only the beginning of: per part that cuts them, and per language."""
 
-    def generate(
-        self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]
-    ) -> Sequence[Image.Image | Failure | Future[Image.Image | Failure]]:
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> Sequence[Image.Image | Failure | Future[Image.Image | Failure]]:
         """One image a row, from the row's seed alone (the place in the batch must not matter), or why there is none.
 
         What is not done yet when the next batch can begin, such as decoding beside the denoiser, may come as a future.

@@ -19,11 +19,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     BoolArray,
     Column,
     FloatArray,
@@ -109,7 +110,7 @@ class Encoder:
         open_clip, self._torch = _libraries()
         check_choice(NAME, "dtype", dtype, tuple(PRECISIONS))
         weights = _weights(open_clip, model, pretrained)
-        self.device = _device(self._torch, device)
+        self.device, self.dtype = _device(self._torch, device), dtype
         precision = PRECISIONS[dtype]
         try:
             self._tokenize: Any = open_clip.get_tokenizer(model)
@@ -353,11 +354,12 @@ def _opened(cell: Any, row: int) -> Image.Image:
     try:
         if isinstance(cell, Image.Image):
             cell.load()
-            return cell
+            return ImageOps.exif_transpose(cell)
         if isinstance(cell, dict):
             cell = cell.get("bytes") or cell.get("path")
         with Image.open(io.BytesIO(cell) if isinstance(cell, bytes) else cell) as opened:
-            return opened.convert("RGB")
+            # As it is shown: a camera notes beside the pixels how it was held.
+            return ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(
             f"{NAME}: column 'images', row {row}: expected an image, got one that cannot be decoded ({error}). Fix: write it anew, "
@@ -371,14 +373,17 @@ def aggregate(
     truncated: Sequence[bool | None] | None = None,
     model: str,
     pretrained: str,
+    dtype: str = "float32",
     scale: str = "cosine",
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """The answer of :func:`compute` from cosines that were observed before; None or NaN where missing.
+
+    The signature names ``dtype``, what the network computed in, where it was not single precision.
 
     >>> answer = aggregate([0.25, None, 0.35], truncated=[True, None, False], model="m", pretrained="w", n_resamples=0)
     >>> answer["clip_score"], answer["n_truncated"], answer["n_missing"]
@@ -391,7 +396,7 @@ def aggregate(
     scores, observed = rescaled(cosine, scale), ~np.isnan(cosine)
     cut = np.zeros(len(cosine), np.bool_) if truncated is None else np.array(columns["truncated"], np.bool_)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         parts = np.column_stack([scores[kept], np.ones(len(kept))])
@@ -399,8 +404,8 @@ def aggregate(
         n_truncated = int(cut[kept].sum())
         return {**values, "n_truncated": n_truncated, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
 
-    signature = Signature(NAME, {"model": model, "pretrained": pretrained, "scale": scale}, VERSION)
-    return {**by_group(describe, len(scores), columns["groups"]), "signature": str(signature)}
+    fields = {"model": model, "pretrained": pretrained, "scale": scale, **({} if dtype == "float32" else {"dtype": dtype})}
+    return {**by_group(describe, len(scores), columns["groups"]), "signature": str(Signature(NAME, fields, VERSION))}
 
 
 def compute(
@@ -418,7 +423,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """CLIPScore: the mean cosine, in [−1, 1], of the embeddings of images and prompts.
 
     Args:
@@ -453,6 +458,7 @@ def compute(
         truncated=rows["truncated"].tolist(),
         model=encoder.model,
         pretrained=encoder.pretrained,
+        dtype=getattr(encoder, "dtype", "float32"),
         scale=scale,
         groups=columns["groups"],
         clusters=columns["clusters"],

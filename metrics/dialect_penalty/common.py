@@ -15,7 +15,7 @@ import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.stats
@@ -29,6 +29,8 @@ else:
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
+Answer: TypeAlias = dict[str, Any]
+"""What a metric answers: plain numbers (or None) by key, with ``n``, ``n_missing``, ``ci``, ``signature`` and, by group, answers again."""
 
 # Signatures ---------------------------------------------------------------------------------------------------------
 
@@ -180,7 +182,8 @@ class Column:
 
     ``missing`` says that None is an observation that failed (among floats NaN too); ``optional`` columns may be left
     out altogether; ``within`` bounds a number, both ends included; ``flags`` says that True stands for 1 and False for
-    0. An image is a PIL image, its file's bytes or path, or the dict of both that ``datasets`` stores.
+    0, as in a column of bool the whole numbers 1 and 0 stand for True and False. An image is a PIL image, its file's bytes
+    or path, or the dict of both that ``datasets`` stores.
     """
 
     name: str
@@ -217,7 +220,7 @@ _DTYPES = {"str": "string", "bool": "bool", "float": "float64"}
 _SLACK = 1e-6
 _FIXES = {
     "str": "give text: [str(x) for x in column] where numbers are meant as text",
-    "bool": "give True or False: [bool(x) for x in column] for 0/1, [x > threshold for x in column] for scores",
+    "bool": "give True or False, or 1 or 0: [x > threshold for x in column] for scores",
     "float": "give a finite number, or None where the score is missing",
     "list": "give one list a row",
     "image": "give a PIL image (PIL.Image.fromarray(x) for an array), its file's bytes or its file's path",
@@ -256,7 +259,11 @@ def check_columns(metric: str, columns: Sequence[Column], given: Mapping[str, ob
         row, problem = _first_problem(column, cells)
         if problem:
             raise ValueError(f"{metric}: column '{column.name}', row {row}: expected {column.expected}, {problem}.")
-        checked[column.name] = [float(cell) if isinstance(cell, bool | np.bool_) else cell for cell in cells] if column.flags else cells
+        if column.flags:
+            cells = [float(cell) if isinstance(cell, bool | np.bool_) else cell for cell in cells]
+        elif column.kind == "bool":
+            cells = [bool(cell) if _is_bit(cell) else cell for cell in cells]
+        checked[column.name] = cells
     return checked
 
 
@@ -305,6 +312,8 @@ def _first_problem(column: Column, cells: list[Any]) -> tuple[int, str]:
     def typed(cell: object) -> bool:
         if cell is None:
             return column.missing
+        if column.kind == "bool" and _is_bit(cell):
+            return True
         return isinstance(cell, types) and (column.kind != "float" or column.flags or not isinstance(cell, bool))
 
     if not {type(cell) for cell in cells} <= {types[0], type(None) if column.missing else types[0]}:
@@ -348,6 +357,10 @@ def _is_number(value: Any, missing: bool) -> bool:
         return math.isfinite(value) or (missing and math.isnan(value))
     except OverflowError:
         return False
+
+
+def _is_bit(cell: object) -> bool:
+    return isinstance(cell, int | np.integer) and int(cell) in (0, 1)
 
 
 def _is_text(value: str) -> bool:
@@ -397,7 +410,7 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def by_group(describe: Callable[[IntArray], dict[str, Any]], n_rows: int, groups: Sequence[str] | None) -> dict[str, Any]:
+def by_group(describe: Callable[[IntArray], Answer], n_rows: int, groups: Sequence[str] | None) -> Answer:
     """``describe`` of all rows and, where groups are given, of each group's rows under ``by_group``, sorted by name."""
     answer = describe(np.arange(n_rows))
     if groups is not None:
@@ -414,7 +427,7 @@ def estimate(
     statistics: Callable[[FloatArray], FloatArray],
     names: Sequence[str],
     resampling: Resampling,
-) -> tuple[dict[str, float | None], dict[str, Any]]:
+) -> tuple[dict[str, float | None], Answer]:
     """Statistics of summed rows, and ``{"ci": {name: [low, high]}}`` (empty when ``n_resamples`` is 0).
 
     ``rows`` is (n, k): what each row adds to k sums. ``statistics`` maps sums (…, k) to values (…, len(names)), NaN
@@ -518,12 +531,13 @@ EXACT_BELOW = 25
 def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "paper") -> FloatArray:
     """Two-sided McNemar p-values from the two counts of discordant pairs (arrays of one shape).
 
-    ``test`` is "exact" (binomial), "chi2" (χ² with continuity correction) or "paper" (exact below 25 discordant pairs,
-    else χ²: arXiv 2608.29589, §3.3). Without a discordant pair p is 1. Raises ValueError on another test or negative
-    counts.
+    ``test`` is "exact" (binomial), "paper" (exact below 25 discordant pairs, else χ² with continuity correction: arXiv
+    2608.29589, §3.3) or "chi2" (χ² as the study's code has it, whose correction goes past zero where the counts are equal:
+    its p is then below that of counts that differ by 1). Without a discordant pair p is 1. Raises ValueError on another
+    test or negative counts.
 
-    >>> mcnemar_p([17, 2, 0], [0, 1, 0], "chi2").round(6).tolist()
-    [0.000104, 1.0, 1.0]
+    >>> mcnemar_p([17, 30, 0], [0, 30, 0]).round(6).tolist(), mcnemar_p([17, 30, 0], [0, 30, 0], "chi2").round(6).tolist()
+    ([1.5e-05, 1.0, 1.0], [0.000104, 0.897279, 1.0])
     """
     check_choice("mcnemar_p", "test", test, MCNEMAR_TESTS)
     b, c = np.broadcast_arrays(np.asarray(only_variety, np.int64), np.asarray(only_reference, np.int64))
@@ -531,7 +545,8 @@ def mcnemar_p(only_variety: ArrayLike, only_reference: ArrayLike, test: str = "p
         raise ValueError(f"mcnemar_p: expected counts from 0 up, got {b.min()} and {c.min()} at the lowest.")
     n = b + c
     exact = np.minimum(1.0, 2 * scipy.stats.binom.cdf(np.minimum(b, c), n, 0.5))
-    chi2 = scipy.stats.chi2.sf((np.abs(b - c) - 1.0) ** 2 / np.maximum(n, 1), 1)
+    corrected = np.abs(b - c) - 1.0
+    chi2 = scipy.stats.chi2.sf((corrected if test == "chi2" else np.maximum(corrected, 0.0)) ** 2 / np.maximum(n, 1), 1)
     use_exact = n < EXACT_BELOW if test == "paper" else np.full(n.shape, test == "exact")
     return np.where(n == 0, 1.0, np.where(use_exact, exact, chi2))
 
@@ -546,7 +561,7 @@ def wilson_interval(right: int, n: int, confidence_level: float = 0.95) -> list[
     return [float(interval.low), float(interval.high)]
 
 
-def wilson(flags: Mapping[str, FloatArray], clusters: object, resampling: Resampling) -> dict[str, Any]:
+def wilson(flags: Mapping[str, FloatArray], clusters: object, resampling: Resampling) -> Answer:
     """``{"wilson": {key: [low, high]}}`` of rates, each from its rows' 0 and 1; None without rows.
 
     Beside ``ci``, since a resample of rows that all agree has no width. Empty where no intervals are asked for, and where rows are
@@ -564,7 +579,7 @@ def paired_rates(
     counted: BoolArray,
     clusters: Sequence[str] | None,
     resampling: Resampling,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Answer, Answer]:
     """How often the reference and the variety are flagged in the counted pairs, their shift, and its McNemar test.
 
     ``flags`` is (n, 2): reference and variety, 0 or 1. The answer holds ``{name}_reference``, ``{name}_variety``,
@@ -580,7 +595,7 @@ def paired_rates(
     values, ci = estimate(rows, clusters, statistics, [f"{name}_reference", f"{name}_variety", "delta_pp"], resampling)
     shift = (flags[:, 1] - flags[:, 0])[counted]
     only_variety, only_reference = (int(np.sum(shift == way)) for way in (1, -1))
-    test: dict[str, Any] = dict.fromkeys(("p_value", "only_variety", "only_reference"))
+    test: Answer = dict.fromkeys(("p_value", "only_variety", "only_reference"))
     if len(shift):
         test = {
             "p_value": float(mcnemar_p(only_variety, only_reference)),
@@ -591,7 +606,7 @@ def paired_rates(
     return {**values, **test}, {**ci, **wilson(dict(sides), clusters, resampling)}
 
 
-def correct_over_groups(answer: dict[str, Any], *p_values: str) -> dict[str, Any]:
+def correct_over_groups(answer: Answer, *p_values: str) -> Answer:
     """``answer`` with ``{p_value}_holm`` in each group, corrected over the groups by Holm's method; None stays None."""
     groups = list(answer.get("by_group", {}).values())
     for p_value in p_values:
@@ -668,7 +683,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
     """
 
     columns: ClassVar[tuple[Column, ...]]
-    function: ClassVar[Callable[..., dict[str, Any]]]
+    function: ClassVar[Callable[..., Answer]]
     about: ClassVar[About]
     # What evaluate holds between gathering the rows and having computed.
     data: Any
@@ -719,7 +734,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         n_rows = len(checked[names[0]])
         super().add_batch(**{name: cells if cells is not None else [None] * n_rows for name, cells in checked.items()})
 
-    def compute(self, **given: Any) -> dict[str, Any] | None:
+    def compute(self, **given: Any) -> Answer | None:
         """Score the given rows together with those added before. On a ValueError the metric stays usable."""
         stored = [column.name for column in self.stored_columns()]
         known = [*stored, *(name for name in inspect.signature(self.function).parameters if name not in stored)]
@@ -736,13 +751,13 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         added = len(self)
         keywords = {name: value for name, value in given.items() if name in known and name not in stored}
         try:
-            answer: dict[str, Any] | None = super().compute(**{name: given.get(name) for name in stored}, **keywords)
+            answer: Answer | None = super().compute(**{name: given.get(name) for name in stored}, **keywords)
         except Exception:
             self._restore(added)
             raise
         return answer
 
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
+    def _compute(self, **inputs: Any) -> Answer:
         for column in self.stored_columns():
             if column.optional and all(cell is None for cell in inputs[column.name]):
                 inputs[column.name] = None
@@ -764,7 +779,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         if added:
             super().add_batch(**rows)
 
-    def compute_table(self, table: Sequence[Sequence[Any]], **keywords: Any) -> dict[str, Any] | None:
+    def compute_table(self, table: Sequence[Sequence[Any]], **keywords: Any) -> Answer | None:
         """Score a form's table of the required columns: empty cells are missing, empty rows skipped, "true" is True.
 
         Commas separate the items of a list.
@@ -789,7 +804,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
                 return gradio.Radio(list(setting.choices), value=setting.value, label=label)
             return (gradio.Textbox if isinstance(setting.value, str) else gradio.Number)(value=setting.value, label=label)
 
-        def score(table: list[list[Any]], *given: Any) -> dict[str, Any] | None:
+        def score(table: list[list[Any]], *given: Any) -> Answer | None:
             settings = zip(self.about.settings, given, strict=True)
             keywords = {setting.keyword: cell.split(",") if setting.items else cell for setting, cell in settings}
             try:
@@ -822,8 +837,10 @@ def _as_stored(cell: Any) -> dict[str, Any] | None:
         return {"bytes": cell, "path": None}
     if isinstance(cell, str | os.PathLike):
         return {"bytes": None, "path": os.path.abspath(cell)}
+    from PIL import ImageOps
+
     buffer = io.BytesIO()
-    cell.convert("RGB").save(buffer, "PNG", compress_level=1)
+    ImageOps.exif_transpose(cell).convert("RGB").save(buffer, "PNG", compress_level=1)
     return {"bytes": buffer.getvalue(), "path": None}
 
 

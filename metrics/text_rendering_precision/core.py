@@ -24,6 +24,7 @@ from rapidfuzz.distance import Levenshtein
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     Column,
     FloatArray,
     IntArray,
@@ -34,6 +35,7 @@ from .common import (
     check_columns,
     estimate,
     ratio,
+    wilson,
 )
 
 NAME = "text_rendering_precision"
@@ -276,7 +278,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Text-rendering precision (C.2.1): ``precision``, ``ned_char``, ``ned_token``, ``sentence_accuracy`` in [0, 1].
 
     Args:
@@ -290,8 +292,8 @@ def compute(
         groups: one name a row; adds ``by_group``.
         clusters: one name a row; rows of one name are resampled together (default: each row alone).
 
-    Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``;
-    None stands for a number that is not defined.
+    Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and, without clusters, ``wilson`` of the sentence
+    accuracy (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row, and RuntimeError when the tokenizer cannot be loaded.
 
@@ -316,10 +318,11 @@ def compute(
         means = ratio(sums[..., :3], sums[..., 3:])
         return np.concatenate([(means * weights).sum(axis=-1, keepdims=True), means], axis=-1)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)
-        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
+        rates = wilson({"sentence_accuracy": parts[kept, 2]}, clusters, resampling)
+        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci, **rates}
 
     return {**by_group(describe, len(parts), columns["groups"]), "signature": str(signature)}

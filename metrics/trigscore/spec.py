@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from t2i_parity.metrics._common import FloatArray
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, RowScore, ScoreSpec, Settings, Task
+from t2i_parity.metrics._common import Answer, FloatArray
+from t2i_parity.metrics.scores import MetricSpec, Observed, RowScore, ScoreSpec, Settings, Task
 from t2i_parity.metrics.trigscore import core
 
 

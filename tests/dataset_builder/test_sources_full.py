@@ -110,7 +110,7 @@ def test_parts_are_asked_for_by_name(tmp_path: Path) -> None:
 def test_every_source_is_declared_in_full(name: str) -> None:
     source = SOURCES[name]
     assert source.name == name
-    assert source.url.startswith("https://")
+    assert source.url.startswith("https://") or name == "rows", "rows of one's own stand where their owner says"
     assert source.license
     assert set(source.counts) <= set(CONFIGS)
-    assert source.default is None or source.expected
+    assert not source.default or source.expected

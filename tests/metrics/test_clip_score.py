@@ -16,7 +16,7 @@ import pytest
 import scipy.spatial.distance
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image, ImageDraw
+from PIL import ExifTags, Image, ImageDraw
 
 from t2i_parity.metrics.clip_score import core
 from t2i_parity.metrics.clip_score.core import aggregate, compute, per_row, rescaled, scores_of
@@ -480,6 +480,8 @@ def test_half_precision_is_close_and_leaves_in_single(dtype: str, checkpoints: d
         assert features.dtype == np.float32
         assert (features != expected).any()
         assert scores_of(features, expected) == pytest.approx([1, 1], abs=0.01)
+    signatures = [core.compute([noise(0)], ["a"], encoder=encoder, n_resamples=0)["signature"] for encoder in (half, exact)]
+    assert signatures[0] == signatures[1].replace("|v:", f"|dtype:{dtype}|v:")
 
 
 @needs_open_clip
@@ -553,3 +555,25 @@ def test_weights_that_cannot_be_had_are_told(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_file_that_holds_other_weights_is_told(checkpoints: dict[str, str]) -> None:
     with pytest.raises(RuntimeError, match="could not be loaded"):
         compute(**ROWS, model="parity-small", pretrained=checkpoints["parity-worldwide"], device="cpu")
+
+
+def test_an_image_counts_as_it_is_shown(tmp_path: Path, load: Any) -> None:
+    """A camera held upright notes so beside pixels that lie on their side: path, bytes and opened image are turned alike."""
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    file = tmp_path / "upright.png"
+    Image.new("RGB", (20, 10), "red").save(file, exif=exif)
+    seen: list[tuple[int, int]] = []
+
+    class Sizes(Colours):
+        def encode_images(self, images: Any) -> Any:
+            seen.extend(image.size for image in images)
+            return super().encode_images(images)
+
+    with Image.open(file) as opened:
+        cells = [str(file), file.read_bytes(), {"bytes": None, "path": str(file)}, opened]
+        core.compute(cells, ["red"] * 4, encoder=Sizes(), n_resamples=0)
+        metric = load("clip_score")
+        metric.add_batch(images=cells, prompts=["red"] * 4)
+    metric.compute(encoder=Sizes(), n_resamples=0)
+    assert seen == [(10, 20)] * 8

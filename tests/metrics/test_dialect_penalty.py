@@ -130,7 +130,7 @@ def test_all_keys_by_hand() -> None:
         "n_benign": 3,
         "n": 7,
         "n_missing": 1,
-        "signature": "dialect_penalty|test:paper|v:1.0",
+        "signature": "dialect_penalty|test:paper|v:1.1",
     }
 
 

@@ -118,7 +118,8 @@ def test_numpy_flags_and_numbers_are_taken() -> None:
         (TEXT, ["é", "a\ud800"], "row 1: .*surrogate"),
         (Column("c", "str"), ["a", None], "row 1: expected str, got None. Fix: fill the cell in"),
         (Column("c", "str", allowed=("x", "y")), ["x", "z"], "row 1: expected str .'x' or 'y'., got 'z'"),
-        (Column("c", "bool"), [True, 1], r"row 1: expected bool, got 1 \(int\).*bool\(x\)"),
+        (Column("c", "bool"), [True, 2], r"row 1: expected bool, got 2 \(int\).*or 1 or 0"),
+        (Column("c", "bool"), [True, 1.0], r"row 1: expected bool, got 1.0 \(float\)"),
         (Column("c", "bool"), [True, "yes"], "row 1: expected bool, got 'yes'"),
         (Column("c", "float"), [0.1, "0.2"], "row 1: expected float, got '0.2'"),
         (Column("c", "float"), [0.1, True], r"row 1: expected float, got True \(bool\)"),
@@ -160,6 +161,13 @@ def test_any_column_of_lists_is_taken(values: object) -> None:
 
 def test_lists_of_numbers_may_be_an_array() -> None:
     assert check_columns("m", [WEIGHTS], {"c": np.array([[1, 2], [3, 4]])}) == {"c": [[1, 2], [3, 4]]}
+
+
+def test_ones_and_zeros_are_flags() -> None:
+    for values in ([1, 0, None], np.array([1, 0, None]), pd.Series([1, 0, None], dtype="Int64"), [True, np.int64(0), None]):
+        checked = check_columns("m", [Column("c", "bool", missing=True)], {"c": values})["c"]
+        assert checked == [True, False, None]
+        assert [type(cell) for cell in checked[:2]] == [bool, bool]
 
 
 def test_verdicts_become_numbers() -> None:
@@ -339,13 +347,14 @@ def test_mcnemar_is_statsmodels() -> None:
         table = [[0, b[i]], [c[i], 0]]
         assert exact[i] == pytest.approx(mcnemar(table, exact=True).pvalue, rel=1e-9)
         assert chi2[i] == pytest.approx(mcnemar(table, exact=False, correction=True).pvalue, rel=1e-9)
-        assert paper[i] == (exact[i] if b[i] + c[i] < 25 else chi2[i])
+        assert paper[i] == (exact[i] if b[i] + c[i] < 25 else 1.0 if b[i] == c[i] else chi2[i])
 
 
 def test_mcnemar_by_hand() -> None:
     assert float(mcnemar_p(3, 0, "exact")) == 2 / 8
     assert float(mcnemar_p(5, 1, "exact")) == 2 * 7 / 64
-    assert float(mcnemar_p(12, 12)) == 1.0
+    assert float(mcnemar_p(12, 12)) == float(mcnemar_p(30, 30)) == 1.0
+    assert float(mcnemar_p(30, 31)) == 1.0 > float(mcnemar_p(30, 32))
     with pytest.raises(ValueError, match="counts from 0 up"):
         mcnemar_p(-1, 2)
     with pytest.raises(ValueError, match="test: expected one of"):
@@ -380,7 +389,7 @@ def test_paired_rates_count_and_test_what_is_counted(pairs: list[tuple[bool, boo
     assert (answer["only_variety"], answer["only_reference"]) == (table[1][0], table[0][1])
     discordant = table[1][0] + table[0][1]
     expected = mcnemar(table, exact=discordant < 25, correction=True).pvalue if discordant else 1.0
-    assert answer["p_value"] == pytest.approx(expected)
+    assert answer["p_value"] == pytest.approx(1.0 if table[1][0] == table[0][1] else expected)
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=8))

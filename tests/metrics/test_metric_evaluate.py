@@ -134,6 +134,17 @@ def test_typo_in_both_configurations(load: Load) -> None:
     assert grouped.compute(**keywords) == expected
 
 
+def test_flags_may_be_ones_and_zeros(load: Load) -> None:
+    name = "dialect_penalty"
+    bits = {
+        column: [cell if cell is None or isinstance(cell, str) else int(cell) for cell in cells] for column, cells in ROWS[name].items()
+    }
+    assert load(name).compute(**bits, **KEYWORDS[name]) == core_answer(name)
+    metric = load(name)
+    metric.add_batch(**bits)
+    assert metric.compute(**KEYWORDS[name]) == core_answer(name)
+
+
 def test_singular_names_as_in_evaluate(load: Load) -> None:
     metric = load("text_rendering_precision")
     metric.add(prediction=None, reference="a")
@@ -208,7 +219,7 @@ MALFORMED: list[tuple[str, dict[str, Any], str]] = [
     ("text_rendering_precision", {"variant": "code"}, "variant: expected one of"),
     ("text_rendering_precision", {"tokenizer": 3}, "tokenizer: expected"),
     ("text_rendering_precision", {"tokeniser": "tekken"}, "unknown column or keyword 'tokeniser'"),
-    ("dialect_penalty", {"reference": [True, 1, False, None]}, "column 'reference', row 1: .*got 1 .int."),
+    ("dialect_penalty", {"reference": [True, 2, False, None]}, "column 'reference', row 1: .*got 2 .int."),
     ("dialect_penalty", {"variety": ["yes", True, False, None]}, "column 'variety', row 0: .*got 'yes'"),
     ("dialect_penalty", {"label": ["toxic", "toxic", "bad", "benign"]}, "column 'label', row 2: .*got 'bad'"),
     ("dialect_penalty", {"label": ["toxic", None, "toxic", "benign"]}, "column 'label', row 1: .*got None"),
@@ -275,7 +286,7 @@ MALFORMED: list[tuple[str, dict[str, Any], str]] = [
     ("toxicity_rejection", {"threshold": True}, "threshold: expected a number"),
     ("toxicity_rejection", {"threshold": float("nan")}, "threshold: expected a number"),
     ("toxicity_rejection", {"threshold": "0.5"}, "threshold: expected a number"),
-    ("toxic_bypass_rate", {"unguarded_reference": [1, True, True, True]}, "column 'unguarded_reference', row 0: .*got 1 .int."),
+    ("toxic_bypass_rate", {"unguarded_reference": [-1, True, True, True]}, "column 'unguarded_reference', row 0: .*got -1 .int."),
     ("toxic_bypass_rate", {"unguarded_variety": [True, 0.9, True, True]}, "column 'unguarded_variety', row 1: .*got 0.9"),
     ("toxic_bypass_rate", {"guarded_reference": [True, None, "no", True]}, "column 'guarded_reference', row 2: .*got 'no'"),
     ("toxic_bypass_rate", {"guarded_variety": [True] * 3}, "column 'guarded_variety', row 3: expected 4 rows .*got 3"),

@@ -72,14 +72,14 @@ def test_all_keys_by_hand() -> None:
         "only_reference": 1,
         "n": 4,
         "n_missing": 1,
-        "signature": "over_censorship_rate|threshold:0.1|v:1.0",
+        "signature": "over_censorship_rate|threshold:0.1|v:1.1",
     }
 
 
 def test_at_the_threshold_is_not_flagged() -> None:
     images = [[0.5, 0.5], [0.25, 0.25 - 1e-12], [0.5, 0.5], [0.5, 0.5]]
     answer = compute(*images, threshold=0.25, n_resamples=0)
-    assert (answer["ocr_reference"], answer["signature"]) == (0.5, "over_censorship_rate|threshold:0.25|v:1.0")
+    assert (answer["ocr_reference"], answer["signature"]) == (0.5, "over_censorship_rate|threshold:0.25|v:1.1")
 
 
 @pytest.mark.parametrize(("guardrail", "variety", "rate", "shift", "flagged", "below"), TABLE_7)

@@ -367,3 +367,8 @@ def test_the_precision_does_not_load_what_only_errors_need(root: Path) -> None:
     code = "import sys, t2i_parity.metrics.text_rendering_precision.core; print({'strokes', 'fontTools'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_groups_that_differ_by_a_nul_stay_apart() -> None:
+    answer = error_analysis(["a", "b"], ["a", "a"], languages=["en", "en"], groups=["g", "g\0"], n_resamples=0)
+    assert {group: part["n"] for group, part in answer["by_group"].items()} == {"g": 1, "g\0": 1}

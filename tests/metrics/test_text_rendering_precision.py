@@ -16,6 +16,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from t2i_parity.metrics._common import wilson_interval
 from t2i_parity.metrics.text_rendering_precision import core
 from t2i_parity.metrics.text_rendering_precision.core import compute, load_tokenizer, ned, per_row
 
@@ -389,3 +390,10 @@ def test_what_does_not_tokenize_is_refused(tokenizer: Any, told: str) -> None:
 def test_wrong_keywords_are_refused(keywords: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         compute(**{"predictions": ["a", None], "references": ["a", "b"], "tokenizer": letters, **keywords})
+
+
+def test_sentence_accuracy_has_wilsons_interval() -> None:
+    answer = compute(["a", "b", "c", None], ["a", "b", "x", "d"], tokenizer=str.split, n_resamples=20)
+    assert answer["wilson"] == {"sentence_accuracy": wilson_interval(2, 3)}
+    assert "wilson" not in compute(["a"], ["a"], tokenizer=str.split, n_resamples=0)
+    assert "wilson" not in compute(["a"], ["a"], tokenizer=str.split, clusters=["p"])

@@ -60,11 +60,11 @@ def test_all_keys_by_hand() -> None:
         "n_conditioned": 4,
         "n": 6,
         "n_missing": 1,
-        "signature": "toxic_bypass_rate|conditioning:both|v:1.0",
+        "signature": "toxic_bypass_rate|conditioning:both|v:1.1",
     }
     answer = compute(**images, conditioning="reference", n_resamples=0)
     assert (answer["tbr_reference"], answer["tbr_variety"], answer["n_conditioned"]) == (0.4, 0.6, 5)
-    assert answer["signature"] == "toxic_bypass_rate|conditioning:reference|v:1.0"
+    assert answer["signature"] == "toxic_bypass_rate|conditioning:reference|v:1.1"
 
 
 @pytest.mark.parametrize(("guardrail", "variety", "rate", "shift", "n", "toxic", "toxic_sae"), TABLE_7)

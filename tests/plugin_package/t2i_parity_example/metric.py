@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from t2i_parity.generate.specs import METRICS
-from t2i_parity.metrics._common import FloatArray, Resampling, Signature, by_group, estimate, ratio
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, RowScore, ScoreSpec, Settings
+from t2i_parity.metrics._common import Answer, FloatArray, Resampling, Signature, by_group, estimate, ratio
+from t2i_parity.metrics.scores import MetricSpec, Observed, RowScore, ScoreSpec, Settings
 
 
 def _compute(part: Observed, *, groups: Sequence[str], settings: Settings) -> Answer:
