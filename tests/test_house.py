@@ -64,8 +64,12 @@ def _modules() -> dict[str, Path]:
 
 
 def _importable() -> list[str]:
-    """All modules but those that are programs, run elsewhere, or the forms of metrics' Spaces."""
-    return [name for name, path in _modules().items() if path.name not in ("__main__.py", "app.py") and path.parent.name != "programs"]
+    """All modules but programs, which run elsewhere, and what evaluate loads: it imports torch itself where that is there."""
+    return [
+        name
+        for name, path in _modules().items()
+        if path.name not in ("__main__.py", "app.py") and path.parent.name not in ("programs", path.stem)
+    ]
 
 
 @functools.cache
