@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.stats
@@ -19,7 +19,7 @@ from t2i_parity.dataset_builder.controls import NEUTRAL, TAGGED, TRANSLITERATED,
 from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, expected_culture
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.dataset_builder.prompts import rows_of
+from t2i_parity.dataset_builder.prompts import Prompt, rows_of
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import FloatArray, Resampling, estimate, ratio
@@ -29,7 +29,9 @@ from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.culture_alignment import core as culture_alignment
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
 
-Records = list[dict[str, Any]]
+Record: TypeAlias = dict[str, Any]
+"""A line of a table: plain numbers and words by column."""
+Records: TypeAlias = list[Record]
 Encode = Callable[[list[str]], Sequence[Sequence[Any]]]
 
 FEW_PEOPLE = 10
@@ -218,10 +220,10 @@ def trade_offs(
     return records
 
 
-def _spearman(means: FloatArray, resampling: Resampling) -> dict[str, Any]:
+def _spearman(means: FloatArray, resampling: Resampling) -> Record:
     """ρ of two columns, and its interval over the rows."""
     rho = float(_rho(means[:, 0], means[:, 1])) if len(means) > 2 else np.nan
-    answer: dict[str, Any] = {"rho": rho if np.isfinite(rho) else None}
+    answer: Record = {"rho": rho if np.isfinite(rho) else None}
     if not resampling.n_resamples:
         return answer
     if answer["rho"] is None:
@@ -342,7 +344,7 @@ def bias_by_alignment(
     return records
 
 
-def culture_statistics(culture: Sequence[str | None], rows: Sequence[Mapping[str, Any]], resampling: Resampling) -> Records:
+def culture_statistics(culture: Sequence[str | None], rows: Sequence[Prompt], resampling: Resampling) -> Records:
     """Which cultures images show (§4.3, Cultural Tendency): the rates of ``culture_alignment``, over all rows and by language."""
     kept = [row for row, each in enumerate(rows) if control_of(each) is None and expected_culture(each) is not None]
     if not kept:
@@ -364,7 +366,7 @@ def culture_statistics(culture: Sequence[str | None], rows: Sequence[Mapping[str
 # Contrasts
 
 
-def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Mapping[str, Any]], resampling: Resampling) -> Records:
+def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Prompt], resampling: Resampling) -> Records:
     """Is a culture shown because of the prompt's language, or only when it is named (§4.4, Culture-tag Analysis)?
 
     The target culture's rate among judged images in three versions of one meaning: ``translated`` into its language, ``tagged``
@@ -407,7 +409,7 @@ def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Mapping[s
     return records
 
 
-def transliteration_contrast(scores: Sequence[float | None], rows: Sequence[Mapping[str, Any]], resampling: Resampling) -> Records:
+def transliteration_contrast(scores: Sequence[float | None], rows: Sequence[Prompt], resampling: Resampling) -> Records:
     """Does a prompt fare better in Latin letters (§4.4, Transliteration Control)? Scores of the same meaning and language in both forms.
 
     One record a language and one over "all": ``original``, ``transliterated``, ``difference`` (the latter minus the former) with ``ci``

@@ -26,6 +26,8 @@ from t2i_parity.generate.judges import Judge
 from t2i_parity.generate.parts import Parts
 from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.generate.run import Run
+from t2i_parity.metrics import stored
+from t2i_parity.metrics._common import Signature
 
 IMAGE_COLUMNS = ["image_id", *PROMPT_COLUMNS, "status", "reason", "image"]
 """What is read of an image row for its judges."""
@@ -241,7 +243,7 @@ def begin(run: Run, name: str, signature: str, console: Console, *, repair: bool
     parts = run.observations(name)
     run.tell_set_aside(parts.recover(repair=repair), console)
     known = run.record.setdefault("judges", {})
-    if known.get(name, signature) != signature and parts.ids():
+    if stored.instrument(known.get(name, signature)) != Signature.parse(signature) and parts.ids():
         raise InputError(
             f"{run.url} has observations by {name} under other settings ({known[name]} there, {signature} now). "
             "Keep both by giving these a name of their own: --as NAME"

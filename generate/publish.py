@@ -24,6 +24,7 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.licenses import UNKNOWN, terms
 from t2i_parity.dataset_builder.release import DATA_SUFFIX, TOXIC, Licensed, refusal
 from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.compare import ScoredRow
 from t2i_parity.generate.parts import Parts
 from t2i_parity.generate.run import Run, fingerprint, image_features
 from t2i_parity.metrics._common import Signature
@@ -199,7 +200,7 @@ class _Writer:
             raise InputError(f"{self.run.url} was scored with images that are not there any more; score it anew, then push it")
         self.configs |= {"scored": "scored", "images": "images"}
 
-    def _row(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, row: ScoredRow) -> ScoredRow:
         """An image row as it is published."""
         self._count(row)
         data = (row["image"] or {}).get("bytes")
@@ -209,12 +210,12 @@ class _Writer:
         self.digest.update(f"{row['image_id']} {hashed} {held}\n".encode())
         return {**self._told(row), HASH: hashed, WITHHELD: held, **({"image": None} if held else {})}
 
-    def _count(self, row: Mapping[str, Any]) -> None:
+    def _count(self, row: ScoredRow) -> None:
         self.rows += 1
         self.toxic += is_toxic(row)
         self.languages.add(row["language"])
 
-    def _told(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _told(self, row: ScoredRow) -> ScoredRow:
         if (row["license"] or UNKNOWN).lower() not in self.refused:
             return row
         self.untold += 1
@@ -234,7 +235,7 @@ class _Writer:
                 shards.write(shown)
             self.configs[name] = name
 
-    def _untold(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+    def _untold(self, table: pa.Table) -> Iterator[ScoredRow]:
         untold = self.untold
         for row in table.to_pylist():
             yield self._told(row)

@@ -30,7 +30,7 @@ from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.run import Run, fingerprint, image_features, image_id, seed_of
 from t2i_parity.generate.score import computed
 from t2i_parity.generate.specs import specs
-from t2i_parity.metrics.scores import Group, Score
+from t2i_parity.metrics.scores import Group, Row, Score
 from t2i_parity.validation.results import Cell
 
 Verdict = Literal["holds", "note", "fault"]
@@ -275,7 +275,7 @@ def _settings(record: Mapping[str, Any]) -> ScoreSettings:
     return found
 
 
-def _differing(row: Mapping[str, Any], prompt: Mapping[str, Any], where: str) -> list[str]:
+def _differing(row: Row, prompt: Row, where: str) -> list[str]:
     """Where a row says other things of its prompt than the prompt does; a null is left to the prompt."""
     return [
         f"{where}, column {name}: {_short(row[name])}, and the prompts have {_short(prompt[name])}"
@@ -284,14 +284,12 @@ def _differing(row: Mapping[str, Any], prompt: Mapping[str, Any], where: str) ->
     ]
 
 
-def _images(
-    rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, Mapping[str, Any]], identity: Mapping[str, Any]
-) -> tuple[list[str], list[dict[str, Any]]]:
+def _images(rows: Sequence[Row], prompts: Mapping[str, Row], identity: Mapping[str, Any]) -> tuple[list[str], list[Row]]:
     """What is wrong with image rows, and the rows with what the prompts say of themselves."""
     guardrail = identity.get("guardrail")
     made_by, guarded_by = fingerprint(identity["model"]), None if guardrail is None else fingerprint(guardrail)
     faults: list[str] = []
-    kept: list[dict[str, Any]] = []
+    kept: list[Row] = []
     seen: set[Any] = set()
     for number, row in enumerate(rows):
         where = f"images, row {number} ({_short(row['image_id'])})"
@@ -316,9 +314,9 @@ def _images(
     return faults, kept
 
 
-def _prompts(rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
+def _prompts(rows: Sequence[Row], prompts: Mapping[str, Row]) -> tuple[list[str], list[Row]]:
     faults: list[str] = []
-    kept: dict[str, dict[str, Any]] = {}
+    kept: dict[str, Row] = {}
     for number, row in enumerate(rows):
         where = f"prompts, row {number} ({_short(row['prompt_id'])})"
         prompt = prompts.get(row["prompt_id"])
@@ -332,9 +330,7 @@ def _prompts(rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, Mapping[st
     return faults, list(kept.values())
 
 
-def _staged(
-    run: Run, source: Source, local: Folder, key: str, rows: Sequence[Mapping[str, Any]], limit: int
-) -> tuple[list[str], list[str]]:
+def _staged(run: Run, source: Source, local: Folder, key: str, rows: Sequence[Row], limit: int) -> tuple[list[str], list[str]]:
     """Put a run together from rows and from the observations as they were handed in; returns the judges, and what is wrong."""
     faults: list[str] = []
     known = {row[key] for row in rows}
@@ -369,7 +365,7 @@ def _staged(
 # Cells --------------------------------------------------------------------------------------------------------------
 
 
-def _cells(run: Run, kept: Sequence[Mapping[str, Any]], prompts: Sequence[Prompt]) -> dict[str, tuple[Cell, ...]]:
+def _cells(run: Run, kept: Sequence[Row], prompts: Sequence[Prompt]) -> dict[str, tuple[Cell, ...]]:
     """For each subset that the run has rows of, how many rows the prompts have in each language or variety, and how many were observed."""
     answered = {judge: _answered(run, judge) for judge in run.judges()}
     subsets = dict.fromkeys(row["subset"] for row in kept)

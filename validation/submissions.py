@@ -18,6 +18,7 @@ from huggingface_hub import HfApi, hf_hub_download
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import RepoFile
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.prompts import Prompts
@@ -243,7 +244,7 @@ class Verdict:
         """Whether it may be merged: it adds a record, and nothing is at fault."""
         return bool(self.records) and all(finding.verdict != "fault" for _, finding in self.all)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """The whole verdict as plain values."""
         return {
             "source": self.source,

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.registry import Entry, Key, Package, Registry, Weights, packages
+from t2i_parity.dataset_builder.settings import field
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.metrics._common import Signature
 
@@ -130,7 +131,7 @@ def signed(name: str, settings: Mapping[str, object]) -> str:
     """The signature of a filter under these settings, of which ``v`` is its version; what it may not hold is written otherwise.
 
     >>> signed("http", {"request": '{"text": "{text}"}', "v": 2})
-    'http|request:%7B"text": "%7Btext%7D"%7D|v:2'
+    'http|request:%7B"text"= "%7Btext%7D"%7D|v:2'
     """
-    fields = {key: " ".join(str(value).replace("|", ",").split()) for key, value in settings.items()}
+    fields = {key: field(value) for key, value in settings.items()}
     return str(Signature(name, {key: value for key, value in fields.items() if key != "v"}, fields["v"]))
