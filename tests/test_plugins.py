@@ -208,7 +208,7 @@ def test_a_function_is_a_filter_by_its_name_alone(tmp_path: Path, monkeypatch: p
     assert FILTERS.find("my_filters:is_long").name == "is_long"
     made = FILTERS.load("my_filters:is_long", {"version": "2"})
     assert [each.flagged for each in made.judge(["abc", "abcd"])] == [False, True]  # type: ignore[union-attr]
-    assert "function:my_filters:is_long" in made.signature()
+    assert "function:my_filters=is_long" in made.signature()
     assert "|v:2" in made.signature()
 
 
