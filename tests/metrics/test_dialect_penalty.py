@@ -243,7 +243,7 @@ def test_bounds_gap_and_exchange(rows: list[tuple[Any, ...]]) -> None:
 @pytest.mark.parametrize(
     ("keywords", "told"),
     [
-        ({"reference": [True, 1]}, r"column 'reference', row 1: expected bool or None, got 1 \(int\)"),
+        ({"reference": [True, 2]}, r"column 'reference', row 1: expected bool or None, got 2 \(int\)"),
         ({"variety": [0.7, True]}, r"column 'variety', row 0: expected bool or None, got 0.7 \(float\)"),
         ({"label": ["toxic", "harmful"]}, "column 'label', row 1: .*'benign' or 'toxic'.*got 'harmful'"),
         ({"label": ["toxic", None]}, "column 'label', row 1: .*got None"),

@@ -97,6 +97,7 @@ def test_missing_predictions_are_counted_and_never_scored() -> None:
         "n": 0,
         "n_missing": 1,
         "ci": {key: [None, None] for key in core.KEYS},
+        "wilson": {"sentence_accuracy": None},
     }
     assert np.isnan(per_row([None, "a"], ["a", "a"], tokenizer=letters)["precision"]).tolist() == [True, False]
     assert "NaN" not in json.dumps(answer)
