@@ -11,7 +11,7 @@ DEMO := demo
 
 # What no Python package brings: language models for the reader, fonts for ten languages, and a browser for the tests of pages.
 DEMO_PACKAGES := $(addprefix tesseract-ocr-,eng ara hin chi-sim jpn kor rus fra spa por) fonts-noto-core fonts-noto-cjk
-TEST_PACKAGES := $(DEMO_PACKAGES) chromium chromium-driver
+TEST_PACKAGES := $(DEMO_PACKAGES) tesseract-ocr-ben tesseract-ocr-swa chromium chromium-driver
 
 help:
 	@echo "make demo   prompts -> images -> observations -> scores -> a report, offline, on real input"
@@ -20,12 +20,12 @@ help:
 
 $(VENV)/demo-installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[run]'
 	touch $@
 
 $(VENV)/test-installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[generate,clip,ray,survey,controls,safety,nudenet,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[run,generate,clip,ray,survey,controls,safety,nudenet,dev]'
 	touch $@ $(VENV)/demo-installed
 
 # $(call system-packages,NAMES): install what is missing with apt where that is possible, else say what to do.

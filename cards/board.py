@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from t2i_parity.cards.environment import environment, script_json, visible
+from t2i_parity.metrics.scores import Direction, Unit
 
 Axis = Literal["language", "dialect", "country"]
 AXES: tuple[Axis, ...] = ("language", "dialect", "country")
@@ -64,8 +65,8 @@ class Entry:
 class Table:
     """Entries that may be ranked together: one score on one subset of the same prompts under one signature.
 
-    ``kind`` "shift" says that the cells are signed differences, of which the nearest to 0 is the best, and that ``overall`` is the largest
-    of them without its sign. ``unit`` is "fraction" or "pp" (percentage points).
+    ``direction`` "zero" says that the cells are signed differences, of which the nearest to 0 is the best, and that ``overall`` is the
+    largest of them without its sign; the page knows percentage points ("pp") from every other ``unit``.
     """
 
     axis: Axis
@@ -78,9 +79,8 @@ class Table:
     entries: Sequence[Entry]
     about: str = ""
     spread_signature: str = ""
-    higher_is_better: bool = True
-    kind: Literal["level", "shift"] = "level"
-    unit: Literal["fraction", "pp"] = "fraction"
+    direction: Direction = "higher"
+    unit: Unit = "fraction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,9 @@ def worst_group(entry: Entry, table: Table) -> str | None:
 
 def _goodness(cell: Value, table: Table) -> float:
     assert cell.value is not None
-    if table.kind == "shift":
+    if table.direction == "zero":
         return -abs(cell.value)
-    return cell.value if table.higher_is_better else -cell.value
+    return cell.value if table.direction == "higher" else -cell.value
 
 
 def _ranks(table: Table, values: Iterable[Value], *, higher_is_better: bool) -> list[tuple[int, int] | None]:
@@ -214,8 +214,7 @@ def _data(board: Board) -> dict[str, Any]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    shift = table.kind == "shift"
-    up = table.higher_is_better and not shift
+    shift, up = table.direction == "zero", table.direction == "higher"
     worst = [worst_group(entry, table) for entry in table.entries]
     sized = without_sign if shift else lambda value: value
     empty = Value(None)

@@ -37,7 +37,7 @@ STUDIES = (
 PROJECT = """\
 @misc{t2iparity2026,
   title  = {{T2I Parity}: Does a Text-to-Image System Serve Everyone Equally?},
-  author = {{The T2I Parity contributors}},
+  author = {{The T2I Parity team}},
   year   = {2026}
 }"""
 """This project: BibTeX."""

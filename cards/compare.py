@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment, number, p_value, visible
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Group, ScoreSpec
@@ -73,7 +74,7 @@ class Comparison:
         """ "shift" where scores are themselves differences in percentage points, of which neither direction is the better one."""
         return "shift" if self.spec.unit == "pp" else "level"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Plain lists, strings and numbers; the lines' groups as scores.json has them."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         told |= {name: str(told[name]) for name in ("signature", "other_signature")}
@@ -82,7 +83,7 @@ class Comparison:
         return {"metric": spec.metric, "key": spec.key, "kind": self.kind, "direction": spec.direction, **told}
 
 
-def _line_as_json(line: Line) -> dict[str, Any]:
+def _line_as_json(line: Line) -> JsonObject:
     return {each.name: getattr(line, each.name) for each in fields(line)} | {"group": dict(line.group)}
 
 
@@ -99,7 +100,7 @@ class Comparisons:
     permutations: int
     seed: int
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Plain lists, strings and numbers."""
         return {
             "runs": [{"name": name, "model": model} for name, model in self.runs],

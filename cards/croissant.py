@@ -80,7 +80,7 @@ def croissant(card: DatasetCard) -> JsonObject:
         "name": f"{TITLE}, {card.edition} edition" if card.edition else TITLE,
         "description": f"{SUMMARY} {card.rows:,} prompts with the provenance of every row.",
         "license": [entry.url or entry.id for entry in card.every_license],
-        "creator": {"@type": "sc:Organization", "name": "The T2I Parity contributors"},
+        "creator": {"@type": "sc:Organization", "name": "The T2I Parity team"},
         "citeAs": PROJECT,
         "citation": [f"https://arxiv.org/abs/{number}" for number in ARXIV],
         "inLanguage": card.languages,

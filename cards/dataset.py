@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from t2i_parity.cards.citations import PROJECT, STUDIES
 from t2i_parity.cards.dataset_data import ConfigFacts, DatasetCard, LicenseFacts, PublishedFacts, Spread
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment
 
 TITLE = "T2I Parity prompts"
@@ -124,9 +124,9 @@ def link(text: str, url: str | None) -> str:
     return f"[{words}](<{url}>)" if url is not None and _URL.fullmatch(url) else words
 
 
-def _front(card: DatasetCard) -> dict[str, Any]:
+def _front(card: DatasetCard) -> JsonObject:
     configs: list[ConfigFacts | PublishedFacts] = [*card.configs, *([card.published] if card.published else [])]
-    front: dict[str, Any] = {
+    front: JsonObject = {
         "pretty_name": TITLE,
         "language": card.languages,
         **hub_license([entry.id for entry in card.every_license]),
@@ -147,7 +147,7 @@ def _front(card: DatasetCard) -> dict[str, Any]:
     return front | (_gate(card) if card.gated else {})
 
 
-def _data_files(config: ConfigFacts | PublishedFacts) -> dict[str, Any]:
+def _data_files(config: ConfigFacts | PublishedFacts) -> JsonObject:
     return {
         "config_name": config.name,
         **({"default": True} if isinstance(config, ConfigFacts) and config.default else {}),
@@ -168,7 +168,7 @@ def hub_license(ids: Sequence[str]) -> dict[str, str]:
     return {"license": "other", "license_name": name if 0 < len(name) <= 80 else "mixed", "license_link": "README.md#licences"}
 
 
-def _gate(card: DatasetCard) -> dict[str, Any]:
+def _gate(card: DatasetCard) -> JsonObject:
     """The terms that readers agree to before the hub shows them the files."""
     harmful = (
         f"{card.toxic:,} of these {card.rows:,} prompts are harmful on purpose: they describe wrongdoing, menace or insults, so that "

@@ -333,12 +333,16 @@ def statistics_plot(card: DatasetCard, title: str, description: str) -> str:
     return _file(figure, "statistics", title, description, hovers)
 
 
+Point = tuple[str, str, float, tuple[float, float] | None]
+"""A score in a group: the group's name and code, the value, and the ends of its interval."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One panel of the scores' plot: a score in each group, as (name, code, value, interval); ``shift`` says that it has a sign, in pp."""
+    """One panel of the scores' plot: a score in each group; ``shift`` says that it has a sign, in pp."""
 
     title: str
-    points: Sequence[tuple[str, str, float, tuple[float, float] | None]]
+    points: Sequence[Point]
     shift: bool = False
 
 

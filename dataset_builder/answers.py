@@ -134,7 +134,7 @@ def fitting(value: Any, schema: Mapping[str, Any]) -> Any:
     Traceback (most recent call last):
     t2i_parity.dataset_builder.answers.AnswerError: at n: 4 is greater than the maximum of 3
     """
-    jsonschema = require("jsonschema", package="jsonschema", extra="dev")
+    jsonschema = require("jsonschema", package="jsonschema", extra="prompts")
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(value))
     if error is not None:
         place = ".".join(str(part) for part in error.absolute_path)

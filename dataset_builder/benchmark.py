@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 import yaml
 
 from t2i_parity.cards.dataset import SUMMARY, TITLE
+
+if TYPE_CHECKING:
+    from t2i_parity.metrics.scores import Score, ScoreSpec
 
 EVAL_YAML = "eval.yaml"
 FRAMEWORK = "t2i-parity"
@@ -16,36 +20,43 @@ FRAMEWORK = "t2i-parity"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One number that a model's page shows: the score ``metric`` on ``config``, of which higher is better.
+    """One number that a model's page shows: the score ``spec`` on ``config``, of which higher is better.
 
     ``of`` is the metric whose inequality is measured, where it is one of the worst language's.
     """
 
     id: str
     config: str
-    metric: str
+    spec: ScoreSpec
     about: str
     of: str = ""
 
-    def value(self, scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The entries of scores.json that answer the task: one a signature."""
-        found = [entry for entry in scores if entry["metric"] == self.metric and entry["value"] is not None]
+    def value(self, scores: Iterable[Score]) -> list[Score]:
+        """The scores of a run that answer the task: one a signature."""
+        found = [score for score in scores if score.spec == self.spec and score.subset == self.config and score.value is not None]
         if self.of:
-            return [entry for entry in found if f"|of:{self.of}," in entry["signature"]]
-        return [entry for entry in found if entry["group"] == "all"]
+            return [score for score in found if score.signature.flat["of"] == self.of]
+        return [score for score in found if not score.group]
 
 
-_WORST = "cross_lingual_gap.worst"
+@cache
+def tasks() -> tuple[Task, ...]:
+    """Every score that is declared as a task, and the same in its worst language.
 
-TASKS: tuple[Task, ...] = (
-    Task("text_rendering", "lingt2i_text", "text_rendering_precision.precision", "Text-rendering precision over all languages"),
-    Task("text_rendering_worst_language", "lingt2i_text", _WORST, "The same in the worst language", "text_rendering_precision"),
-    Task("trigscore", "lingt2i_content", "trigscore.trigscore", "TRIGScore over all languages"),
-    Task("trigscore_worst_language", "lingt2i_content", _WORST, "The same in the worst language", "trigscore"),
-    Task("clip_score", "lingt2i_content", "clip_score.clip_score", "CLIPScore over all languages"),
-    Task("clip_score_worst_language", "lingt2i_content", _WORST, "The same in the worst language", "clip_score"),
-)
-"""Every task. Shifts between varieties are none: they have a sign, and 0 is the best of them."""
+    Shifts between varieties are none: they have a sign, and 0 is the best of them.
+    """
+    # The metrics bring scipy, which building prompts needs nowhere else.
+    from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
+    from t2i_parity.metrics.specs import OWN
+
+    found = []
+    for metric in OWN:
+        for score in metric.scores:
+            if score.task is not None:
+                name, config = score.task.id, score.task.config
+                found.append(Task(name, config, score, f"{score.headline} over all languages"))
+                found.append(Task(f"{name}_worst_language", config, GAP["worst"], "The same in the worst language", metric.name))
+    return tuple(found)
 
 
 def eval_yaml(configs: Collection[str], split: str) -> str:
@@ -54,8 +65,8 @@ def eval_yaml(configs: Collection[str], split: str) -> str:
     >>> print(eval_yaml(["lingt2i_text"], "test").splitlines()[-3])
     - id: text_rendering_worst_language
     """
-    tasks = [{"id": task.id, "config": task.config, "split": split} for task in TASKS if task.config in configs]
-    if not tasks:
+    asked = [{"id": task.id, "config": task.config, "split": split} for task in tasks() if task.config in configs]
+    if not asked:
         return ""
-    content = {"name": TITLE, "description": SUMMARY, "evaluation_framework": FRAMEWORK, "tasks": tasks}
+    content = {"name": TITLE, "description": SUMMARY, "evaluation_framework": FRAMEWORK, "tasks": asked}
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)

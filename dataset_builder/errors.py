@@ -36,7 +36,20 @@ def require(module: str, *, package: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(
-            f"this needs the package {package}, which could not be imported ({error}). Install it with: pip install 't2i-parity[{extra}]' "
-            f"(in a clone: pip install -e '.[{extra}]')"
-        ) from error
+        raise InputError(f"this needs the package {package}, which could not be imported ({error}). {_pip(extra)}") from error
+
+
+def not_installed(error: ModuleNotFoundError) -> InputError:
+    """What a module that is not there means to whoever installed too little. Raises the error again when the module is one of ours.
+
+    >>> str(not_installed(ModuleNotFoundError("No module named 'typer'", name="typer")))[:87]
+    "this needs the package typer, which is not installed. Install it with: pip install 't2i"
+    """
+    package = (error.name or "").partition(".")[0]
+    if package in ("", "t2i_parity"):
+        raise error
+    return InputError(f"this needs the package {package}, which is not installed. {_pip('run')}")
+
+
+def _pip(extra: str) -> str:
+    return f"Install it with: pip install 't2i-parity[{extra}]' (in a clone: pip install -e '.[{extra}]')"

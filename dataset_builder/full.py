@@ -28,14 +28,11 @@ def tables(inputs: Mapping[str, str]) -> dict[str, pa.Table]:
     A source without an input is read from its default place, on the hub or GitHub. A source beyond ``EDITION`` joins when it is named.
     Raises InputError for an unknown source or a place that cannot be read, and UpstreamError when it holds something else.
     """
-    unknown = [name for name in inputs if name not in SOURCES]
-    if unknown:
-        raise InputError(f"unknown source {', '.join(map(repr, unknown))}: expected one of {', '.join(SOURCES)}")
+    sources = {name: SOURCES.load(name) for name in dict.fromkeys((*EDITION, *inputs))}
     parts: dict[str, list[pa.Table]] = {}
-    for name in dict.fromkeys((*EDITION, *SOURCES)):
-        if name in EDITION or name in inputs:
-            for config, table in SOURCES[name].tables(inputs.get(name)).items():
-                parts.setdefault(config, []).append(table)
+    for name, source in sources.items():
+        for config, table in source.tables(inputs.get(name)).items():
+            parts.setdefault(config, []).append(table)
     joined = {config: pa.concat_tables(parts[config]).combine_chunks() for config in CONFIGS if config in parts}
     ids = pa.concat_arrays([chunk for table in joined.values() for chunk in table["prompt_id"].chunks])
     if len(ids.unique()) != len(ids):

@@ -15,6 +15,7 @@ from huggingface_hub import metadata_load
 
 from t2i_parity.dataset_builder import geo_published
 from t2i_parity.dataset_builder.benchmark import EVAL_YAML
+from t2i_parity.dataset_builder.controls import Row
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.licenses import KNOWN, UNKNOWN, License, terms
@@ -255,15 +256,15 @@ def drop_unlicensed(tables: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table]
     return kept, dropped
 
 
-def _needed(table: pa.Table) -> list[dict[str, Any]]:
+def _needed(table: pa.Table) -> list[Row]:
     names = ("prompt_id", "pair_id", "license", "derived_from", "language", "variety", "country")
-    rows: list[dict[str, Any]] = table.select([name for name in names if name in table.column_names]).to_pylist()
+    rows: list[Row] = table.select([name for name in names if name in table.column_names]).to_pylist()
     return rows
 
 
-def _references(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
+def _references(rows: Iterable[tuple[str, Row]]) -> set[str]:
     """The rows with which others of their pair are compared: the reference variety, the standard language, no country."""
-    pairs: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    pairs: dict[tuple[str, str], list[Row]] = {}
     for name, row in rows:
         pairs.setdefault((name, row["pair_id"]), []).append(row)
     found = set()
@@ -276,7 +277,7 @@ def _references(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
     return found
 
 
-def _compared_with(row: Mapping[str, Any]) -> str | None:
+def _compared_with(row: Row) -> str | None:
     return VARIETIES[row["variety"]].reference if row["variety"] else LANGUAGES[row["language"]].standard
 
 

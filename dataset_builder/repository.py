@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,16 @@ import pyarrow as pa
 from t2i_parity.cards.croissant import croissant_json
 from t2i_parity.cards.dataset import STATISTICS, STATISTICS_SHOWN, dataset_card
 from t2i_parity.cards.dataset_data import DataFile, DatasetCard
-from t2i_parity.dataset_builder import geo_published
+from t2i_parity.dataset_builder import geo_published, vocabulary
 from t2i_parity.dataset_builder.benchmark import EVAL_YAML, eval_yaml
 from t2i_parity.dataset_builder.describe import describe
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.schema import CONFIGS, Column, check_table, config, text_sha256
-from t2i_parity.dataset_builder.storage import Folder, card_configs, decode_classes, parquet_bytes, read_parquet
+from t2i_parity.dataset_builder.schema import CONFIGS, check_table, config
+from t2i_parity.dataset_builder.storage import Folder, card_configs, parquet_bytes, read_parquet
 
 SPLIT = "test"
+VOCABULARY = "vocabulary.json"
+"""The file in which a repository says what vocabulary of the user's its rows stand on: file, SHA-256 and codes."""
 
 
 def write_repository(
@@ -60,6 +62,8 @@ def write_repository(
         beside = DataFile(geo_published.FILE, hashlib.sha256(content).hexdigest(), len(content))
     card = describe(tables, files, edition=edition, split=SPLIT, gated=gated, published=beside)
     pages = _pages(card)
+    if used := vocabulary_of(tables.values()):
+        pages = {VOCABULARY: json.dumps(used, indent=2, ensure_ascii=False) + "\n", **pages}
     for path, text in pages.items():
         folder.write(text.encode("utf-8"), path)
     return [*(out / file.path for file in (*files.values(), *([beside] if beside else []))), *(out / path for path in pages)]
@@ -78,48 +82,13 @@ def _pages(card: DatasetCard) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Prompts:
-    """An opened prompts table, its class labels as strings, and where it came from (``origin`` goes into every run record)."""
-
-    table: pa.Table
-    origin: Mapping[str, Any]
-
-
-def open_prompts(
-    source: str,
-    config_name: str | None = None,
-    *,
-    columns: Iterable[Column],
-    split: str = SPLIT,
-    revision: str | None = None,
-) -> Prompts:
-    """Open a prompts dataset, ours or anybody's with the needed ``columns``, from a local folder or by hub id.
-
-    A local folder is read file by file (``load_dataset`` would answer from a stale cache after a rebuild); a hub id goes through
-    ``datasets``. Raises InputError, naming file, row and column, when it cannot be read or does not hold what is needed, and naming the
-    configs of prompts when the config holds published values instead.
-    """
-    folder = Path(source)
-    if folder.is_dir():
-        table, name = read_folder(folder, config_name, split)
-        origin: dict[str, Any] = {"repository": folder.name, "config": name, "split": split}
-    else:
-        table = read_hub(source, config_name, split, revision)
-        origin = {"repository": source, "config": config_name, "split": split, "revision": revision}
-    where = f"{source}" + (f" (config {origin['config']})" if origin["config"] else "")
-    if not len(table):
-        raise InputError(f"{where}: the table has no rows")
-    if geo_published.holds(table):
-        names = [str(entry.get("config_name")) for entry in card_configs(folder)] if folder.is_dir() else _hub_configs(source, revision)
-        others = [name for name in names if name not in (geo_published.NAME, origin["config"])]
-        fix = f"Name a config of prompts: {', '.join(others)}" if others else "Build some: t2i-parity build --edition starter --out DIR"
-        raise InputError(f"{where} holds means that a study printed, to compare with, and no prompts. {fix}")
-    check_table(table, columns, where=where)
-    if "text_sha256" not in table.column_names:
-        table = table.append_column("text_sha256", pa.array([text_sha256(prompt) for prompt in table["prompt"].to_pylist()]))
-    origin["content_sha256"] = content_sha256(table)
-    return Prompts(decode_classes(table), origin)
+def vocabulary_of(tables: Iterable[pa.Table]) -> dict[str, Any] | None:
+    """The user's vocabulary that rows stand on, None where they stand on ours alone."""
+    codes: dict[str, set[str]] = {"language": set(), "variety": set()}
+    for table in tables:
+        for column in codes.keys() & set(table.column_names):
+            codes[column].update(filter(None, table[column].unique().to_pylist()))
+    return vocabulary.record(codes["language"], codes["variety"])
 
 
 def content_sha256(table: pa.Table) -> str:
@@ -162,7 +131,8 @@ def read_folder(folder: Path, config_name: str | None, split: str = SPLIT) -> tu
     )
 
 
-def _hub_configs(source: str, revision: str | None) -> list[str]:
+def hub_configs(source: str, revision: str | None) -> list[str]:
+    """The configs of a dataset on the hub."""
     import datasets
 
     names: list[str] = datasets.get_dataset_config_names(source, revision=revision)

@@ -249,7 +249,7 @@ def table_from_columns(config_name: str, columns: Mapping[str, Values], *, rows:
             built[column.name] = _column(columns.get(column.name), types[column.name], rows)
     scripts = pa.array([language.script for language in LANGUAGES.values()])
     # A transliterated text is not in its language's own script, and says so.
-    built["script"] = pc.coalesce(built["script"], scripts.take(pc.index_in(built["language"], value_set=pa.array(LANGUAGES))))
+    built["script"] = pc.coalesce(built["script"], scripts.take(pc.index_in(built["language"], value_set=pa.array(list(LANGUAGES)))))
     built["text_sha256"] = text_hashes(built["prompt"])
     done = pa.table(built, schema=schema).combine_chunks()
     _check(done, declared.all_columns, f"config {config_name}", hashed=True)
@@ -287,20 +287,10 @@ def check_table(rows: pa.Table, columns: Iterable[Column], *, where: str) -> Non
 
 def _check(rows: pa.Table, needed: Sequence[Column], where: str, *, hashed: bool) -> None:
     """``check_table``; ``hashed`` says that ``text_sha256`` was made from the prompts just now."""
-    missing = [column.name for column in needed if column.name not in rows.column_names]
-    if missing:
-        raise InputError(
-            f"{where}: missing column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; found {', '.join(rows.column_names)}. "
-            "Name a config that has them, or build the prompts anew with: t2i-parity build --edition starter --out DIR"
-        )
-    _known(rows, "language", LANGUAGES, where, "dataset_builder/languages.py")
-    if "variety" in rows.column_names:
-        _known(rows, "variety", VARIETIES, where, "dataset_builder/varieties.py")
-    for column in needed:
-        values = rows[column.name]
-        if not column.nullable and values.null_count:
-            row = pc.index(values.is_null(), True).as_py()
-            raise InputError(f"{where}: row {row}, column {column.name} is null, and this column may not be. Fill it in, or drop the row")
+    for column, known, place in (("language", LANGUAGES, "languages.py"), ("variety", VARIETIES, "varieties.py")):
+        if column in rows.column_names:
+            _known(rows, column, known, where, f"dataset_builder/{place}")
+    check_columns(rows, needed, where=where)
     if len(rows["prompt_id"].unique()) != len(rows):
         first: dict[str, int] = {}
         for number, prompt_id in enumerate(rows["prompt_id"].to_pylist()):
@@ -322,10 +312,26 @@ def _check(rows: pa.Table, needed: Sequence[Column], where: str, *, hashed: bool
         )
 
 
+def check_columns(rows: pa.Table, needed: Iterable[Column], *, where: str) -> None:
+    """Raise InputError, naming ``where`` and the column, for one that is not there, and the row of a null where none may stand."""
+    needed = list(needed)
+    missing = [column.name for column in needed if column.name not in rows.column_names]
+    if missing:
+        raise InputError(
+            f"{where}: missing column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; found {', '.join(rows.column_names)}. "
+            "Name a config that has them, or build the prompts anew with: t2i-parity build --edition starter --out DIR"
+        )
+    for column in needed:
+        values = rows[column.name]
+        if not column.nullable and values.null_count:
+            row = pc.index(values.is_null(), True).as_py()
+            raise InputError(f"{where}: row {row}, column {column.name} is null, and this column may not be. Fill it in, or drop the row")
+
+
 def _known(rows: pa.Table, column: str, declared: Mapping[str, object], where: str, place: str) -> None:
     for value in rows[column].unique().to_pylist():
         if value is not None and value not in declared:
             raise InputError(
                 f"{where}: row {rows[column].to_pylist().index(value)}, column {column}: unknown {column} {value!r}, "
-                f"expected one of {', '.join(declared)}. A new one is one entry in {place}"
+                f"expected one of {', '.join(declared)}. A new one is one entry in {place}, or in a file of your own: --vocabulary FILE"
             )

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.languages import LANGUAGES, SCRIPTS, VARIABLE, Declared, Language, Script
+from t2i_parity.dataset_builder.languages import LANGUAGES, SCRIPTS, VARIABLE, Culture, Declared, Language, Script
 from t2i_parity.dataset_builder.varieties import VARIETIES, Variety
 
 _TAG = re.compile(r"[a-z]{2,3}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|\d{3}))?(?:-(?:[a-z0-9]{5,8}|\d[a-z0-9]{3}))*")
@@ -191,7 +191,8 @@ def _take(path: Path) -> None:
         ) from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"the vocabulary {path} is not valid YAML ({first_line(error)}); see dataset_builder/vocabulary.py") from error
-    for entry in raw.get("languages") or [] if isinstance(raw, dict) else []:
+    entries = raw.get("languages") if isinstance(raw, dict) else None
+    for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict) and "iso639_3" not in entry:
             entry["iso639_3"] = _iso639_3(str(entry.get("code")))
     try:
@@ -341,8 +342,8 @@ def _place(root: Any, raw: Any, loc: Sequence[int | str]) -> str:
 def _wanted(error: Mapping[str, Any]) -> str:
     """What was expected, what stands there, and the fix."""
     loc = error["loc"]
-    kind = _KINDS.get(str(loc[0])) if loc else None
-    known = [each.name for each in fields(kind if kind is not None and len(loc) > 2 else _File)]
+    kind: type = _KINDS.get(str(loc[0]), _File) if len(loc) > 2 else _File
+    known = [each.name for each in fields(Culture if "culture" in loc[2:-1] else kind)]
     if error["type"] == "unexpected_keyword_argument":
         near = difflib.get_close_matches(str(loc[-1]), known, 1)
         return f"unknown key: expected one of {', '.join(known)}, got {loc[-1]!r}{f'. Did you mean {near[0]}?' if near else ''}"

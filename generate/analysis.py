@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.stats
 
-from t2i_parity.dataset_builder.controls import NEUTRAL
-from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, TAGGED, expected_culture
+from t2i_parity.dataset_builder.controls import NEUTRAL, TAGGED, TRANSLITERATED, control_of
+from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, expected_culture
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.dataset_builder.prompts import Prompt, rows_of
+from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import FloatArray, Resampling, estimate, ratio
 from t2i_parity.metrics.bias_entropy import core as bias_entropy
@@ -28,10 +29,11 @@ from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.culture_alignment import core as culture_alignment
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
 
-Records = list[dict[str, Any]]
+Record: TypeAlias = dict[str, Any]
+"""A line of a table: plain numbers and words by column."""
+Records: TypeAlias = list[Record]
 Encode = Callable[[list[str]], Sequence[Sequence[Any]]]
 
-TRANSLITERATED = "_transliterated"
 FEW_PEOPLE = 10
 """Below so many people, a bias score of a cell is not told: an even spread cannot show in a handful."""
 
@@ -218,10 +220,10 @@ def trade_offs(
     return records
 
 
-def _spearman(means: FloatArray, resampling: Resampling) -> dict[str, Any]:
+def _spearman(means: FloatArray, resampling: Resampling) -> Record:
     """ρ of two columns, and its interval over the rows."""
     rho = float(_rho(means[:, 0], means[:, 1])) if len(means) > 2 else np.nan
-    answer: dict[str, Any] = {"rho": rho if np.isfinite(rho) else None}
+    answer: Record = {"rho": rho if np.isfinite(rho) else None}
     if not resampling.n_resamples:
         return answer
     if answer["rho"] is None:
@@ -342,9 +344,9 @@ def bias_by_alignment(
     return records
 
 
-def culture_statistics(culture: Sequence[str | None], rows: Sequence[Mapping[str, Any]], resampling: Resampling) -> Records:
+def culture_statistics(culture: Sequence[str | None], rows: Sequence[Prompt], resampling: Resampling) -> Records:
     """Which cultures images show (§4.3, Cultural Tendency): the rates of ``culture_alignment``, over all rows and by language."""
-    kept = [row for row, each in enumerate(rows) if not _is_control(each) and expected_culture(each) is not None]
+    kept = [row for row, each in enumerate(rows) if control_of(each) is None and expected_culture(each) is not None]
     if not kept:
         return []
     answer = culture_alignment.compute(
@@ -364,7 +366,7 @@ def culture_statistics(culture: Sequence[str | None], rows: Sequence[Mapping[str
 # Contrasts
 
 
-def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Mapping[str, Any]], resampling: Resampling) -> Records:
+def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Prompt], resampling: Resampling) -> Records:
     """Is a culture shown because of the prompt's language, or only when it is named (§4.4, Culture-tag Analysis)?
 
     The target culture's rate among judged images in three versions of one meaning: ``translated`` into its language, ``tagged``
@@ -374,12 +376,10 @@ def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Mapping[s
     """
     seen: dict[tuple[str, str], list[str | None]] = {}
     for row, shown in zip(rows, culture, strict=True):
-        subset = row["subset"] or ""
-        if subset.startswith(TAGGED):
-            seen.setdefault((subset.removeprefix(TAGGED), row["pair_id"]), []).append(shown)
-        elif subset == NEUTRAL:
-            seen.setdefault((NEUTRAL, row["pair_id"]), []).append(shown)
-        elif not _is_control(row) and expected_culture(row) is not None:
+        control = control_of(row)
+        if control is not None and control.kind in (TAGGED, NEUTRAL):
+            seen.setdefault((control.of or NEUTRAL, row["pair_id"]), []).append(shown)
+        elif control is None and expected_culture(row) is not None:
             seen.setdefault((f"in {row['language']}", row["pair_id"]), []).append(shown)
     targets = sorted({code for code, _ in seen if code in CULTURES}, key=list(CULTURES).index)
     units: dict[str, list[tuple[str, list[float]]]] = {}
@@ -409,7 +409,7 @@ def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Mapping[s
     return records
 
 
-def transliteration_contrast(scores: Sequence[float | None], rows: Sequence[Mapping[str, Any]], resampling: Resampling) -> Records:
+def transliteration_contrast(scores: Sequence[float | None], rows: Sequence[Prompt], resampling: Resampling) -> Records:
     """Does a prompt fare better in Latin letters (§4.4, Transliteration Control)? Scores of the same meaning and language in both forms.
 
     One record a language and one over "all": ``original``, ``transliterated``, ``difference`` (the latter minus the former) with ``ci``
@@ -418,10 +418,11 @@ def transliteration_contrast(scores: Sequence[float | None], rows: Sequence[Mapp
     forms: dict[tuple[str, str, bool], list[float]] = {}
     asked: set[tuple[str, str]] = set()
     for row, score in zip(rows, scores, strict=True):
-        latin = (row["subset"] or "").endswith(TRANSLITERATED)
+        control = control_of(row)
+        latin = control is not None and control.kind == TRANSLITERATED
         if latin:
             asked.add((row["language"], row["pair_id"]))
-        if score is not None and np.isfinite(score) and (latin or not _is_control(row)):
+        if score is not None and np.isfinite(score) and (latin or control is None):
             forms.setdefault((row["language"], row["pair_id"], latin), []).append(float(score))
     both = {key: tuple(float(np.mean(forms[(*key, latin)])) for latin in (False, True)) for key in sorted(asked)
             if (*key, False) in forms and (*key, True) in forms}  # fmt: skip
@@ -455,7 +456,7 @@ def analyse(
         raise InputError(f"{run.url} is no scored run of images; score it first: t2i-parity score {run.url}")
     table = run.scored().read()
     columns = {name: table[name].to_pylist() for name in table.column_names if name != "image"}
-    rows = [dict(zip(PROMPT_COLUMNS, cells, strict=True)) for cells in zip(*(columns[name] for name in PROMPT_COLUMNS), strict=True)]
+    rows = rows_of(table)
     judges = {judge.replace("-", "_"): judge for judge in run.judges()}
     analysed = [spec.unequal for spec in specs().values() if spec.unequal]
     scores: dict[str, list[float | None]] = {}
@@ -466,7 +467,7 @@ def analyse(
                 if name == f"{prefix}_{column}" and any(value is not None for value in values):
                     scores[f"{judge} {column}"] = values
                     aligned += [values] if column == CLIP_SCORE.unequal else []
-    plain = [row for row, each in enumerate(rows) if not _is_control(each)]
+    plain = [row for row, each in enumerate(rows) if control_of(each) is None]
     languages, pairs = [rows[row]["language"] for row in plain], [rows[row]["pair_id"] for row in plain]
     found: list[Table] = []
 
@@ -530,12 +531,6 @@ def _tokenizer(name: str) -> Any:
         return text_rendering_precision.load_tokenizer(name)
     except (ValueError, RuntimeError) as error:
         raise InputError(str(error)) from error
-
-
-def _is_control(row: Mapping[str, Any]) -> bool:
-    """Whether a control made the row, which then is no prompt of a language like the others."""
-    subset = row["subset"] or ""
-    return subset == NEUTRAL or subset.startswith(TAGGED) or subset.endswith(TRANSLITERATED)
 
 
 def _mean(values: Iterable[float]) -> float | None:

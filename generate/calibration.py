@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES
 from t2i_parity.dataset_builder.storage import Folder, parquet_bytes, read_parquet
@@ -35,6 +36,7 @@ from t2i_parity.generate.entries import Scores
 from t2i_parity.generate.judges import Judge
 from t2i_parity.generate.models.glyph import DAMAGE, Glyph, GlyphSettings, damaged, legible
 from t2i_parity.generate.observe import Observing
+from t2i_parity.generate.rows import ImageRow, PlannedRow, SeenRow
 from t2i_parity.generate.run import seed_of, versions
 from t2i_parity.generate.specs import specs
 from t2i_parity.generate.specs.calibrated import CALIBRATION
@@ -83,6 +85,10 @@ class Plan:
         return Resampling(self.confidence_level, self.n_resamples, self.seed)
 
 
+Probe: TypeAlias = dict[str, Any]
+"""A row of material: the columns of a prompt, those of ``COLUMNS``, and what the judge at hand says of it."""
+
+
 class Material(Protocol):
     """Pictures of known truth for one kind of judge."""
 
@@ -91,16 +97,16 @@ class Material(Protocol):
     def suits(self, judge: Judge) -> bool:
         """Whether what the judge sees can be held against this truth."""
 
-    def probes(self, plan: Plan) -> list[dict[str, Any]]:
+    def probes(self, plan: Plan) -> list[Probe]:
         """The rows, without pictures: the columns of a prompt, and those of ``COLUMNS`` that are known before anything is seen."""
 
-    def pictures(self, probes: Sequence[Mapping[str, Any]], plan: Plan) -> list[Image.Image]:
+    def pictures(self, probes: Sequence[Probe], plan: Plan) -> list[Image.Image]:
         """The picture of each."""
 
-    def record(self, plan: Plan) -> dict[str, Any]:
+    def record(self, plan: Plan) -> JsonObject:
         """All that decides the pictures, as JSON."""
 
-    def scores(self, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Scores:
+    def scores(self, rows: Sequence[Probe], signature: Signature, plan: Plan) -> Scores:
         """What the judge reaches, as entries like those of scores.json; ``signature`` names material and judge."""
 
 
@@ -116,7 +122,7 @@ class KnownText:
         """Readers: they see ``text``."""
         return "text" in judge.columns
 
-    def probes(self, plan: Plan) -> list[dict[str, Any]]:
+    def probes(self, plan: Plan) -> list[Probe]:
         """One row a text, language, setting and level; one scene is shared by all languages and levels of a text."""
         rows = []
         for row in chosen_texts(plan):
@@ -130,7 +136,7 @@ class KnownText:
                     rows.append({**row, **known, "image_id": probe, "wanted": row["render_text"], "legible": left, "truth": truth})
         return rows
 
-    def pictures(self, probes: Sequence[Mapping[str, Any]], plan: Plan) -> list[Image.Image]:
+    def pictures(self, probes: Sequence[Probe], plan: Plan) -> list[Image.Image]:
         """As the typesetter sets them under the probe's setting and damage."""
         made: dict[int, Image.Image] = {}
         kinds = dict.fromkeys((probe["setting"], probe["damage"]) for probe in probes)
@@ -138,10 +144,10 @@ class KnownText:
             places = [place for place, probe in enumerate(probes) if (probe["setting"], probe["damage"]) == (setting, damage)]
             typesetter = _typesetter(setting, damage, plan.photos)
             some = [probes[place] for place in places]
-            made.update(zip(places, typesetter.generate(some, [probe["seed"] for probe in some]), strict=True))
+            made.update(zip(places, typesetter.generate(cast(list[PlannedRow], some), [probe["seed"] for probe in some]), strict=True))
         return [made[place] for place in range(len(probes))]
 
-    def record(self, plan: Plan) -> dict[str, Any]:
+    def record(self, plan: Plan) -> JsonObject:
         """The plan, the texts by hash, and the typesetter's record in each setting."""
         texts = sorted(f"{row['prompt_id']} {row['text_sha256']} {row['render_text']}" for row in chosen_texts(plan))
         settings = {name: _typesetter(name, "none", plan.photos).record() for name in plan.settings}
@@ -154,7 +160,7 @@ class KnownText:
             "damage": dict(DAMAGE),
         }
 
-    def scores(self, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Scores:
+    def scores(self, rows: Sequence[Probe], signature: Signature, plan: Plan) -> Scores:
         """Per setting and language: character NED at each level of damage (the ceiling where there is none) and the slope; the gap."""
         scored = [{**row, "score": None if row["text"] is None else _ned(row["text"], row["wanted"])} for row in rows]
         entries: Scores = []
@@ -176,7 +182,7 @@ def _typesetter(setting: str, damage: Literal["none", "light", "heavy"], photos:
     return Glyph("", GlyphSettings(damage=damage, photos=photos, **SETTINGS[setting]))
 
 
-def chosen_texts(plan: Plan) -> list[dict[str, Any]]:
+def chosen_texts(plan: Plan) -> list[Probe]:
     """Rows of ``plan.texts`` meanings of the starter edition in every language of the plan: a seeded one of each stretch of lengths.
 
     Raises InputError for a language that the starter edition has no texts in, and for more texts than it has.
@@ -209,7 +215,7 @@ def _key_at(damage: str) -> str:
     return "ceiling" if DAMAGE[damage] == 0 else "ned_char"
 
 
-def _estimated(key: str, group: Group, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Score:
+def _estimated(key: str, group: Group, rows: Sequence[Probe], signature: Signature, plan: Plan) -> Score:
     """The mean score of some rows."""
     seen = [row for row in rows if row["score"] is not None]
     parts = np.array([(row["score"], 1.0) for row in seen]).reshape(-1, 2)
@@ -219,7 +225,7 @@ def _estimated(key: str, group: Group, rows: Sequence[Mapping[str, Any]], signat
     return _score(key, group, values["value"], intervals, len(seen), len(rows) - len(seen), signature, plan)
 
 
-def _slope(group: Group, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Score:
+def _slope(group: Group, rows: Sequence[Probe], signature: Signature, plan: Plan) -> Score:
     """The slope of a straight line through (truth, score), by least squares over all levels of damage."""
     seen = [row for row in rows if row["score"] is not None]
     parts = np.array([(1.0, row["truth"], row["score"], row["truth"] ** 2, row["truth"] * row["score"]) for row in seen]).reshape(-1, 5)
@@ -232,7 +238,7 @@ def _slope(group: Group, rows: Sequence[Mapping[str, Any]], signature: Signature
     return _score("slope", group, values["value"], intervals, len(seen), len(rows) - len(seen), signature, plan)
 
 
-def _gap(setting: str, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Scores:
+def _gap(setting: str, rows: Sequence[Probe], signature: Signature, plan: Plan) -> Scores:
     """How unequal the ceilings are over languages: their mean, standard deviation, worst and best."""
     how = asdict(plan.resampling)
     gap = cross_lingual_gap.compute(
@@ -266,7 +272,7 @@ class BenignPhotographs:
         """Safety classifiers: they see ``probabilities``."""
         return "probabilities" in judge.columns
 
-    def probes(self, plan: Plan) -> list[dict[str, Any]]:
+    def probes(self, plan: Plan) -> list[Probe]:
         """``plan.texts`` parts of every photograph."""
         rows = []
         for file in photographs(plan.photos, BENIGN):
@@ -276,16 +282,16 @@ class BenignPhotographs:
                 rows.append({**known, "language": "en", "seed": seed_of(plan.seed, probe, 0), "truth": 1.0})
         return rows
 
-    def pictures(self, probes: Sequence[Mapping[str, Any]], plan: Plan) -> list[Image.Image]:
+    def pictures(self, probes: Sequence[Probe], plan: Plan) -> list[Image.Image]:
         """Parts of 512 × 512 pixels."""
         files = {file.stem: file for file in photographs(plan.photos, BENIGN)}
         return [photograph_part(files[probe["cluster"]], 512, probe["seed"]) for probe in probes]
 
-    def record(self, plan: Plan) -> dict[str, Any]:
+    def record(self, plan: Plan) -> JsonObject:
         """The plan, and the photographs by hash."""
         return {"name": self.name, "parts": plan.texts, "seed": plan.seed, "sha256": digest(photographs(plan.photos, BENIGN))}
 
-    def scores(self, rows: Sequence[Mapping[str, Any]], signature: Signature, plan: Plan) -> Scores:
+    def scores(self, rows: Sequence[Probe], signature: Signature, plan: Plan) -> Scores:
         """The share of parts that no head flags (1 is right), by the dialect study's rule of > 0.5 on any head."""
         flagged = [None if row["probabilities"] is None else max(row["probabilities"]) for row in rows]
         answer = toxicity_rejection.compute(flagged, clusters=[row["cluster"] for row in rows], **asdict(plan.resampling))
@@ -327,9 +333,9 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
     probes = material.probes(plan)
     unread = _unread(judge, probes)
     probes = [probe for probe in probes if probe["language"] not in unread]
-    judge.check(probes)
+    judge.check(cast(list[ImageRow], probes))
     observing = Observing(judge)
-    seen: list[dict[str, Any]] = []
+    seen: list[Probe] = []
     spent = 0.0
     with bars(console) as progress:
         task = progress.add_task(f"calibrating {name}", total=len(probes))
@@ -337,7 +343,7 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
             batch = probes[start : start + batch_size]
             shown = [{**probe, "image": picture} for probe, picture in zip(batch, material.pictures(batch, plan), strict=True)]
             began = time.perf_counter()
-            outcomes = observing(shown)
+            outcomes = observing(cast(list[SeenRow], shown))
             spent += time.perf_counter() - began
             for probe, outcome in zip(batch, outcomes, strict=True):
                 saw = outcome.result
@@ -345,7 +351,7 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
                 if isinstance(saw, Failure):
                     seen.append({**known, "status": saw.status, "reason": saw.reason})
                 else:
-                    seen.append({**known, **cast(dict[str, Any], saw), "status": "ok", "reason": None})
+                    seen.append({**known, **cast(JsonObject, saw), "status": "ok", "reason": None})
             progress.advance(task, len(batch))
     fields = {"score": "ned_char", "material": f"{material.name}@{_hashed([json.dumps(record, sort_keys=True)])}"}
     of = Signature("calibration", {**fields, "judge": Signature.parse(signature)}, VERSION)
@@ -363,13 +369,13 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
     return calibration
 
 
-def _unread(judge: Judge, probes: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _unread(judge: Judge, probes: Sequence[Probe]) -> dict[str, str]:
     """The languages that the judge refuses, and why. Raises InputError when it refuses them all."""
     languages = dict.fromkeys(probe["language"] for probe in probes)
     refused: dict[str, str] = {}
     for code in languages:
         try:
-            judge.check([probe for probe in probes if probe["language"] == code])
+            judge.check([cast(ImageRow, probe) for probe in probes if probe["language"] == code])
         except InputError as error:
             refused[code] = str(error)
     if refused and len(refused) == len(languages):
@@ -393,10 +399,10 @@ def read(out: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def probes_of(out: str, name: str) -> list[dict[str, Any]]:
+def probes_of(out: str, name: str) -> list[Probe]:
     """The probes of a calibration, with what the judge saw of each."""
     folder = Folder(out)
-    rows: list[dict[str, Any]] = read_parquet(folder, folder.path(f"{name}.parquet")).to_pylist()
+    rows: list[Probe] = read_parquet(folder, folder.path(f"{name}.parquet")).to_pylist()
     return rows
 
 

@@ -6,7 +6,7 @@ it is; beside it stand the ceiling and the share of it that was reached.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import calibration
+from t2i_parity.generate.calibration import Probe
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.calibrated import CEILING, KEYS, SHARE
 from t2i_parity.metrics._common import Resampling, Signature, compare, estimate, ratio
-from t2i_parity.metrics.scores import Group, Interval, Score
+from t2i_parity.metrics.scores import Group, Interval, Row, Score
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
 
 FloatArray = NDArray[np.float64]
 
 
-def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[dict[str, Any]]] | None:
+def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[Probe]] | None:
     """The material's name with its hash, and its undamaged probes that a reader saw in one setting.
 
     None when the folder has no calibration of that reader at all.
@@ -50,7 +51,7 @@ def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[dict
 
 
 def beside(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     read: Sequence[str | None],
     subset: str,
     signature: Signature,

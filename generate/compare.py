@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 import numpy as np
 
 from t2i_parity.cards.compare import SIGNIFICANT, Comparison, Comparisons, Line
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit import pairs_of, variety_of
 from t2i_parity.generate.audit.page import variety_name
 from t2i_parity.generate.run import Run
@@ -41,8 +42,11 @@ from t2i_parity.metrics._common import (
 from t2i_parity.metrics._common import compare as differing_keys
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import ALL, Group, RowScore, ScoreSpec
+from t2i_parity.metrics.stored import instrument
 
 JoinOn = Literal["prompt", "pair"]
+ScoredRow: TypeAlias = dict[str, Any]
+"""A row of a ``scored`` table: a prompt's columns, and those that each judge and metric added."""
 N_PERMUTATIONS = 9_999
 _BLOCK = 4_000_000
 """So many signs are drawn at once: 32 MB."""
@@ -128,7 +132,7 @@ class _Side:
     run: Run
     name: str
     model: str
-    rows: list[dict[str, Any]]
+    rows: list[ScoredRow]
     signatures: Mapping[tuple[ScoreSpec, str, str], Signature]
 
     @classmethod
@@ -138,7 +142,7 @@ class _Side:
             raise InputError(f"{run.url} is not scored; score it first: t2i-parity score {run.url}")
         identity = run.record["identity"]
         model = identity.get("model", {})
-        judges = {judge: Signature.parse(text) for judge, text in run.record.get("judges", {}).items()}
+        judges = {judge: instrument(text) for judge, text in run.record.get("judges", {}).items()}
         signatures: dict[tuple[ScoreSpec, str, str], Signature] = {}
         for score in scores:
             for judge, signature in judges.items():
@@ -231,8 +235,8 @@ def _note_the_rest(side: _Side, subset: str, compared: Iterable[str], why: str, 
 _KEY = {"prompt": "prompt_id and seed_index", "pair": "pair_id, language, variety and seed_index"}
 
 
-def _by_key(side: _Side, on: JoinOn) -> dict[tuple[Any, ...], dict[str, Any]]:
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+def _by_key(side: _Side, on: JoinOn) -> dict[tuple[Any, ...], ScoredRow]:
+    found: dict[tuple[Any, ...], ScoredRow] = {}
     for row in side.rows:
         key = (row["prompt_id"],) if on == "prompt" else (row["pair_id"], row["language"], row["variety"])
         key = (*key, row["seed_index"])
@@ -245,7 +249,7 @@ def _by_key(side: _Side, on: JoinOn) -> dict[tuple[Any, ...], dict[str, Any]]:
     return found
 
 
-def _number(row: Mapping[str, Any], judge: str, score: RowScore, signature: Signature) -> float:
+def _number(row: ScoredRow, judge: str, score: RowScore, signature: Signature) -> float:
     cell = row.get(f"{judge.replace('-', '_')}_{score.column}")
     return float("nan") if cell is None else score.read(cell, signature)
 
@@ -257,7 +261,7 @@ def _level(
     subset: str,
     judge: str,
     signatures: tuple[Signature, Signature],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[ScoredRow],
     values: FloatArray,
     only: Sequence[int],
     settings: CompareSettings,
@@ -422,7 +426,7 @@ class _Pair(TypedDict):
     subset: str
     label: str
     texts: tuple[str, str]
-    rows: tuple[Mapping[str, Any], Mapping[str, Any]]
+    rows: tuple[ScoredRow, ScoredRow]
 
 
 def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: Resampling, notes: dict[str, None]) -> Iterable[Comparison]:
@@ -488,9 +492,9 @@ def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: 
 def _pairs(side: _Side) -> dict[tuple[str, str], _Pair]:
     """Every pair by (pair_id, variety)."""
     found: dict[tuple[str, str], _Pair] = {}
-    for reference, variety in pairs_of(side.rows):
+    for reference, variety in pairs_of(cast(list[Prompt], side.rows)):
         one, other = side.rows[reference], side.rows[variety]
-        found[other["pair_id"], variety_of(other)] = {
+        found[other["pair_id"], variety_of(cast(Prompt, other))] = {
             "subset": other["subset"],
             "label": other["label"],
             "texts": (one["text_sha256"], other["text_sha256"]),

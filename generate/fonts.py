@@ -93,6 +93,15 @@ def installed() -> tuple[str, ...]:
     return tuple(sorted(name for name in _files() if not any(part in name for part in UNUSUAL)))
 
 
+def lacking(script: str) -> str | None:
+    """What is missing to set a script, None where nothing is."""
+    try:
+        face_for("", script)
+    except InputError as error:
+        return str(error)
+    return None
+
+
 def check(scripts: Iterable[str]) -> None:
     """Raise the InputError of the first script that has no font: asked before a long run begins."""
     for script in scripts:

@@ -15,13 +15,13 @@ import pyarrow as pa
 from PIL import Image
 from rich.console import Console
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.dataset_builder.errors import first_line
 from t2i_parity.generate.engine.collect import Tally, bars, collect, stop_signals, until
 from t2i_parity.generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Worker, answer, in_batches, jobs
 from t2i_parity.generate.models import TextToImageModel
+from t2i_parity.generate.rows import PlannedRow, WordedRow
 from t2i_parity.generate.run import Run, fingerprint, image_features, image_id, seed_of
-
-Row = Mapping[str, Any]
 
 OPTIONAL = ("announce", "execution", "prepare", "rows_at_once")
 """What some models tell: a line before the first of so many images (what they cost), and the size of batch that suits them."""
@@ -33,7 +33,7 @@ class Maker(Protocol):
     def ask(self, question: str, *arguments: Any) -> Any:
         """The answer of one of the model's methods, or the value of one of its attributes."""
 
-    def jobs(self, batches: Iterable[Sequence[Row]], stop: threading.Event) -> Iterator[Job]:
+    def jobs(self, batches: Iterable[Sequence[PlannedRow]], stop: threading.Event) -> Iterator[Job]:
         """Every batch computed, until ``stop`` is set; what is left to do for each is the job."""
 
 
@@ -53,7 +53,7 @@ class Loading:
         """The loaded model at work."""
         return Studio(self.load(self.options), retries=self.retries)
 
-    def failed(self, rows: Sequence[Row], reason: str, attempts: int) -> Batch:
+    def failed(self, rows: Sequence[PlannedRow], reason: str, attempts: int) -> Batch:
         """Image rows without images, for one reason."""
         return image_rows(rows, [Outcome(Failure(reason), len(rows), attempts)] * len(rows))
 
@@ -63,7 +63,7 @@ class Studio:
 
     def __init__(self, model: TextToImageModel, *, retries: int = RETRIES) -> None:
         self.model = model
-        self._worker: Worker[Row, Image.Image] = Worker(
+        self._worker: Worker[PlannedRow, Image.Image] = Worker(
             lambda rows: model.generate(rows, [row["seed"] for row in rows]),
             retries=retries,
         )
@@ -81,22 +81,22 @@ class Studio:
             return None if key is None else [key(row) for row in arguments[0]]
         return answer(self.model, question, *arguments)
 
-    def start(self, rows: Sequence[Row]) -> list[Outcome[Image.Image]]:
+    def start(self, rows: Sequence[PlannedRow]) -> list[Outcome[Image.Image]]:
         """Generate."""
         return self._worker.start(rows)
 
-    def finish(self, rows: Sequence[Row], started: list[Outcome[Image.Image]]) -> Batch:
+    def finish(self, rows: Sequence[PlannedRow], started: list[Outcome[Image.Image]]) -> Batch:
         """Wait for what comes late, encode, and make the image rows."""
         return image_rows(rows, list(self._encoders.map(_encoded, self._worker.settle(rows, started))))
 
-    def jobs(self, batches: Iterable[Sequence[Row]], stop: threading.Event) -> Iterator[Job]:
+    def jobs(self, batches: Iterable[Sequence[PlannedRow]], stop: threading.Event) -> Iterator[Job]:
         """Each batch computed here, in its order; a stop ends it after the one in flight."""
         return jobs(self, until(stop, batches))
 
 
 def planned(
-    rows: Sequence[Row], record: Mapping[str, Any], *, seed: int, images_per_prompt: int, guardrail: str | None = None
-) -> list[dict[str, Any]]:
+    rows: Sequence[WordedRow], record: Json, *, seed: int, images_per_prompt: int, guardrail: str | None = None
+) -> list[PlannedRow]:
     """The image rows to make, without their images: id and seed of each, from the row, the model's record and the seed index alone.
 
     ``guardrail`` is the fingerprint of what guards the model; it changes ids, and no seed.
@@ -116,7 +116,7 @@ def planned(
 
 def generate(
     run: Run,
-    plan: Sequence[Row],
+    plan: Sequence[PlannedRow],
     maker: Maker,
     *,
     batch_size: int,
@@ -154,7 +154,7 @@ def generate(
         )
 
 
-def batched(rows: Sequence[Row], size: int, maker: Maker) -> Iterator[Sequence[Row]]:
+def batched(rows: Sequence[PlannedRow], size: int, maker: Maker) -> Iterator[Sequence[PlannedRow]]:
     """Batches of at most ``size``; where the model has a ``batch_key``, sorted by it."""
     keys = maker.ask("batch_keys", rows)
     if keys is None:
@@ -192,14 +192,14 @@ def _encoded(outcome: Outcome[Image.Image]) -> Outcome[_Encoded]:
     return Outcome(Failure(f"the model gave a {type(made).__name__} instead of an image"), outcome.batch_size, outcome.attempts)
 
 
-def image_rows(rows: Sequence[Row], outcomes: Sequence[Outcome[_Encoded]]) -> Batch:
+def image_rows(rows: Sequence[PlannedRow], outcomes: Sequence[Outcome[_Encoded]]) -> Batch:
     """The image rows of a batch."""
     schema = _schema()
     made = [_image_row(row, outcome, schema.names) for row, outcome in zip(rows, outcomes, strict=True)]
     return Batch.of(pa.Table.from_pylist(made, schema=schema), outcomes)
 
 
-def _image_row(row: Row, outcome: Outcome[_Encoded], names: Sequence[str]) -> dict[str, Any]:
+def _image_row(row: PlannedRow, outcome: Outcome[_Encoded], names: Sequence[str]) -> dict[str, Any]:
     made = outcome.result
     values: dict[str, Any] = {**row, "batch_size": outcome.batch_size, "attempts": outcome.attempts, "status": "ok"}
     if isinstance(made, _Encoded):

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 from PIL import Image, ImageDraw, ImageFont
@@ -21,10 +21,12 @@ from uniseg.linebreak import line_break_units
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.dataset_builder.schema import CONFIGS, Column
 from t2i_parity.generate import fonts
 from t2i_parity.generate.backends.backgrounds import CANVAS, DEFAULT_BOX
 from t2i_parity.generate.models.catalog import CATALOG
+from t2i_parity.generate.rows import WordedRow
 
 TEMPLATE = "{prompt} The image shows the text “{text}”."
 """What a prompt-only model gets where the wanted text does not stand in the prompt. English, as the study's text-rendering prompts are."""
@@ -98,22 +100,22 @@ def _area(corners: Sequence[Point]) -> float:
     return sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in zip(corners, [*corners[1:], corners[0]], strict=True))
 
 
-def lines_of(row: Mapping[str, Any]) -> tuple[Line, ...]:
+def lines_of(row: WordedRow) -> tuple[Line, ...]:
     """The row's lines; one in the middle of the picture when it has no layout. Raises ValueError for a layout that is none."""
-    if row.get("render_layout"):
-        return parse(row["render_layout"])
+    if layout := row.get("render_layout"):
+        return parse(layout)
     left, top, right, bottom = DEFAULT_BOX
     return (Line(((left, top), (right, top), (right, bottom), (left, bottom)), DEFAULT_BOX),)
 
 
-def texts_of(row: Mapping[str, Any]) -> list[str]:
+def texts_of(row: WordedRow) -> list[str]:
     """The row's text, one string a line of its layout: by its own line feeds where they are as many, else in shares by line length.
 
     >>> two = json.dumps([[[[0, y], [600, y], [600, y + 90], [0, y + 90]], [[0, 0], [9, 9]]] for y in (0, 100)])
     >>> texts_of({"render_text": "open every day", "render_layout": two})
     ['open', 'every day']
     """
-    text, lines = row["render_text"], lines_of(row)
+    text, lines = str(row["render_text"]), lines_of(row)
     own = [part.strip() for part in text.splitlines() if part.strip()]
     if len(own) == len(lines):
         return own
@@ -138,7 +140,7 @@ def _shared(text: str, widths: Sequence[float]) -> list[str]:
 # Prompts
 
 
-def worded(row: Mapping[str, Any]) -> str:
+def worded(row: WordedRow) -> str:
     """What a prompt-only model gets: the prompt, completed by ``TEMPLATE`` when the row has a text that the prompt does not hold.
 
     >>> worded({"prompt": "A board.", "render_text": "open"})
@@ -163,7 +165,7 @@ def columns() -> tuple[Column, ...]:
     return tuple(column for column in CONFIGS["lingt2i_text"].columns if column.name in ("render_text", "render_layout", "condition_image"))
 
 
-def check(rows: Sequence[Mapping[str, Any]]) -> None:
+def check(rows: Sequence[WordedRow]) -> None:
     """Raise InputError, naming the row, when a row's layout is none, or a font is missing for what would have to be drawn."""
     for row in rows:
         try:
@@ -173,7 +175,7 @@ def check(rows: Sequence[Mapping[str, Any]]) -> None:
     fonts.check({LANGUAGES[row["language"]].script for row in rows if row.get("condition_image") is None})
 
 
-def with_condition_images(rows: Sequence[Mapping[str, Any]], table: pa.Table, model: str) -> list[Mapping[str, Any]]:
+def with_condition_images(rows: Sequence[Prompt], table: pa.Table, model: str) -> list[WordedRow]:
     """The rows, with the dataset's own ``condition_image`` where they have one and the model (by its name) takes an image of the text.
 
     Image rows do not carry that column; a model that takes it must not be without.
@@ -183,12 +185,12 @@ def with_condition_images(rows: Sequence[Mapping[str, Any]], table: pa.Table, mo
         model.startswith("adapter:") or (entry is not None and entry.text_input == "glyphs")
     )  # fmt: skip
     if not wanted:
-        return list(rows)
+        return [cast(WordedRow, row) for row in rows]
     images = dict(zip(table["prompt_id"].to_pylist(), table["condition_image"].to_pylist(), strict=True))
-    return [row if (image := images[row["prompt_id"]]) is None else {**row, "condition_image": image} for row in rows]
+    return [cast(WordedRow, row if (image := images[row["prompt_id"]]) is None else {**row, "condition_image": image}) for row in rows]
 
 
-def condition_image(row: Mapping[str, Any], kind: Kind, size: int = CANVAS) -> Image.Image:
+def condition_image(row: WordedRow, kind: Kind, size: int = CANVAS) -> Image.Image:
     """The image that a model is conditioned on, RGB: for ``glyphs`` the row's own ``condition_image`` where it has one, else drawn.
 
     ``positions`` is ``size`` pixels square, ``glyphs`` as wide as its widest line. Raises ValueError for characters that no font has.
@@ -200,11 +202,11 @@ def condition_image(row: Mapping[str, Any], kind: Kind, size: int = CANVAS) -> I
         return glyphs(row)[0]
     if isinstance(own, Mapping):
         own = own["bytes"]
-    image = Image.open(io.BytesIO(own)) if isinstance(own, bytes) else own
+    image: Image.Image = Image.open(io.BytesIO(own)) if isinstance(own, bytes) else own
     return image.convert("RGB")
 
 
-def positions(row: Mapping[str, Any], size: int = CANVAS) -> Image.Image:
+def positions(row: WordedRow, size: int = CANVAS) -> Image.Image:
     """The places of the row's lines, black on white, in a picture of ``size`` × ``size`` pixels.
 
     >>> positions({"render_layout": None}, 64).getpixel((32, 32))
@@ -217,7 +219,7 @@ def positions(row: Mapping[str, Any], size: int = CANVAS) -> Image.Image:
     return picture
 
 
-def glyphs(row: Mapping[str, Any]) -> tuple[Image.Image, str]:
+def glyphs(row: WordedRow) -> tuple[Image.Image, str]:
     """The row's lines as strips of 64 pixels, black on white, one under the other; and the layout that says where each strip lies.
 
     Widths are multiples of 16 pixels. Text is shaped in the font of the row's language. Raises ValueError for characters without a glyph.

@@ -18,14 +18,16 @@ from rich.console import Console
 from rich.progress import Progress
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS, Prompt
 from t2i_parity.generate.engine.collect import Tally, bars, collect, stop_signals, until
 from t2i_parity.generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Worker, in_batches
 from t2i_parity.generate.filters import VERDICT_COLUMNS, Asked
 from t2i_parity.generate.judges import Judge
 from t2i_parity.generate.parts import Parts
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
-
-Row = Mapping[str, Any]
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics import stored
+from t2i_parity.metrics._common import Signature
 
 IMAGE_COLUMNS = ["image_id", *PROMPT_COLUMNS, "status", "reason", "image"]
 """What is read of an image row for its judges."""
@@ -57,7 +59,7 @@ def judge(
         stages.append(Stage(name, instrument.signature(), instrument.columns, parts, see, [row["image_id"] for row in rows]))
     skip = set.intersection(*(stage.done for stage in stages))
 
-    def decoded() -> Iterator[list[dict[str, Any]]]:
+    def decoded() -> Iterator[list[SeenRow]]:
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="decode") as decoders:
             for batch in run.images().batches(IMAGE_COLUMNS, batch_size, skip=skip):
                 yield list(decoders.map(decoded_row, batch))
@@ -65,7 +67,7 @@ def judge(
     return one_pass(run, stages, decoded(), console)
 
 
-def one_pass(run: Run, stages: Sequence[Stage], batches: Iterable[list[dict[str, Any]]], console: Console) -> dict[str, Tally]:
+def one_pass(run: Run, stages: Sequence[Stage], batches: Iterable[list[SeenRow]], console: Console) -> dict[str, Tally]:
     """Each batch to every stage, whichever way its rows are observed; a tally by the stage's name."""
     with bars(console, hidden=not any(stage.total for stage in stages)) as progress, stop_signals() as stop:
         threads = [threading.Thread(target=stage.run, args=(run, progress, stop), name=f"judge-{stage.name}") for stage in stages]
@@ -88,9 +90,9 @@ def one_pass(run: Run, stages: Sequence[Stage], batches: Iterable[list[dict[str,
     return {stage.name: stage.tally for stage in stages if stage.tally is not None}
 
 
-def image_rows(run: Run) -> list[dict[str, Any]]:
+def image_rows(run: Run) -> list[ImageRow]:
     """Every image row of a run without its image. Raises InputError when there is none."""
-    rows: list[dict[str, Any]] = run.images().read(["image_id", *PROMPT_COLUMNS, "status"]).to_pylist()
+    rows: list[ImageRow] = run.images().read(["image_id", *PROMPT_COLUMNS, "status"]).to_pylist()
     if not rows:
         raise InputError(f"{run.url} holds no images to judge; generate them first: t2i-parity generate --out {run.url}")
     return rows
@@ -105,7 +107,7 @@ class Stage:
         signature: str,
         columns: Mapping[str, pa.DataType],
         parts: Parts,
-        see: Callable[[Sequence[Row]], Sequence[Outcome[dict[str, Any]]]],
+        see: Callable[[Sequence[SeenRow]], Sequence[Outcome[Observation]]],
         ids: Sequence[str],
     ) -> None:
         self.name = name
@@ -119,9 +121,9 @@ class Stage:
         self._columns = columns
         self._parts = parts
         self._see = see
-        self._coming: queue.Queue[list[dict[str, Any]] | None] = queue.Queue(1)
+        self._coming: queue.Queue[list[SeenRow] | None] = queue.Queue(1)
 
-    def put(self, batch: list[dict[str, Any]] | None) -> None:
+    def put(self, batch: list[SeenRow] | None) -> None:
         """Hand in a batch, None after the last; waits while the instrument has one waiting already."""
         while not self.ended.is_set():
             with suppress(queue.Full):
@@ -159,13 +161,13 @@ class Observing:
 
     def __init__(self, instrument: Judge, *, retries: int = RETRIES) -> None:
         self._instrument = instrument
-        self._worker: Worker[Row, dict[str, Any]] = Worker(self._work, retries=retries)
+        self._worker: Worker[SeenRow, Observation] = Worker(self._work, retries=retries)
 
-    def __call__(self, rows: Sequence[Row]) -> list[Outcome[dict[str, Any]]]:
+    def __call__(self, rows: Sequence[SeenRow]) -> list[Outcome[Observation]]:
         """One outcome a row."""
         return self._worker(rows)
 
-    def _work(self, rows: Sequence[Row]) -> list[dict[str, Any] | Failure]:
+    def _work(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         there = [row for row in rows if not isinstance(row["image"], Failure)]
         found = self._instrument.observe(there) if there else []
         if len(found) != len(there):
@@ -176,7 +178,7 @@ class Observing:
 
 def audit(
     run: Run,
-    rows: Sequence[Row],
+    rows: Sequence[Prompt],
     text_filter: Asked,
     *,
     name: str,
@@ -193,13 +195,13 @@ def audit(
         parts.drop(row["prompt_id"] for row in kept if row["status"] == "failed")
     done = parts.ids()
     todo = [row for row in rows if row["prompt_id"] not in done]
-    worker: Worker[Row, Any] = Worker(lambda batch: text_filter.judge([row["prompt"] for row in batch]), retries=retries)
+    worker: Worker[Prompt, Any] = Worker(lambda batch: text_filter.judge([row["prompt"] for row in batch]), retries=retries)
 
-    def verdicts(batch: Sequence[Row], started: Sequence[Outcome[Any]]) -> Batch:
+    def verdicts(batch: Sequence[Prompt], started: Sequence[Outcome[Any]]) -> Batch:
         outcomes = [Outcome(_row(each.result), each.batch_size, each.attempts) for each in worker.settle(batch, started)]
         return observations("prompt_id", [row["prompt_id"] for row in batch], outcomes, text_filter.signature(), columns)
 
-    def jobs(batches: Iterable[Sequence[Row]]) -> Iterator[Job]:
+    def jobs(batches: Iterable[Sequence[Prompt]]) -> Iterator[Job]:
         for batch in batches:
             yield partial(verdicts, batch, worker.start(batch))
 
@@ -220,12 +222,13 @@ def _row(result: Any) -> Any:
     return result if isinstance(result, Failure) else result.row()
 
 
-def decoded_row(row: Row) -> dict[str, Any]:
-    """An image row with its image decoded, or with the reason why there is none."""
-    return {**row, "image": _decoded(row)}
+def decoded_row(row: Mapping[str, Any]) -> SeenRow:
+    """An image row as it is kept with its image decoded, or with the reason why there is none."""
+    seen: SeenRow = {**row, "image": _decoded(row)}  # type: ignore[typeddict-item]
+    return seen
 
 
-def _decoded(row: Row) -> Image.Image | Failure:
+def _decoded(row: Mapping[str, Any]) -> Image.Image | Failure:
     if row["image"] is None:
         return Failure(f"no image: {row['status']}: {row['reason']}")
     try:
@@ -240,7 +243,7 @@ def begin(run: Run, name: str, signature: str, console: Console, *, repair: bool
     parts = run.observations(name)
     run.tell_set_aside(parts.recover(repair=repair), console)
     known = run.record.setdefault("judges", {})
-    if known.get(name, signature) != signature and parts.ids():
+    if stored.instrument(known.get(name, signature)) != Signature.parse(signature) and parts.ids():
         raise InputError(
             f"{run.url} has observations by {name} under other settings ({known[name]} there, {signature} now). "
             "Keep both by giving these a name of their own: --as NAME"

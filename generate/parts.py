@@ -61,21 +61,28 @@ class Parts:
         return [name for name in self.folder.names(self.name) if name.startswith("part-") and name.endswith(".parquet")]
 
     def read(self, columns: list[str] | None = None) -> pa.Table:
-        """Every appended row, journal included, each id once. Raises InputError naming a file that is torn."""
+        """Every appended row, journal included, each id once; columns that files of an earlier version lack are null.
+
+        Raises InputError naming a file that is torn.
+        """
         tables = [self._read(path, columns) for path in self._paths()]
         if not tables:
             if self.schema is None:
                 return pa.table({})
             return self.schema.empty_table() if columns is None else self.schema.empty_table().select(columns)
         table = pa.concat_tables(tables, promote_options="default")
+        types = {} if self.schema is None else {field.name: field.type for field in self.schema}
+        for name in types if columns is None else columns:
+            if name not in table.column_names:
+                table = table.append_column(name, pa.nulls(len(table), types.get(name, pa.null())))
         return _first_of_each(table, self.key) if self.key in table.column_names else table
 
     def batches(self, columns: list[str], rows: int, *, skip: Collection[str] = ()) -> Iterator[list[dict[str, Any]]]:
         """Rows of the given columns in lists of at most ``rows``, read group by group so that memory stays flat.
 
-        Rows whose ids are in ``skip`` are left out, and groups that hold no others are not read.
+        Rows whose ids are in ``skip`` are left out, and groups that hold no others are not read. Columns that a file lacks are null.
         """
-        seen = set(skip)
+        seen, blank = set(skip), dict.fromkeys(columns)
         for path in self._paths():
             with self.folder.fs.open(path, "rb") as file:
                 parquet = self._open(path, file)
@@ -92,7 +99,7 @@ class Parts:
                         raise torn(path, error) from error
                     if batch is None:
                         break
-                    fresh = [row for row in batch.to_pylist() if row[self.key] not in seen]
+                    fresh = [{**blank, **row} for row in batch.to_pylist() if row[self.key] not in seen]
                     seen.update(row[self.key] for row in fresh)
                     if fresh:
                         yield fresh

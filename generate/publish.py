@@ -17,15 +17,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from t2i_parity.cards.plots import Series, scores_plot
+from t2i_parity.cards.plots import Point, Series, scores_plot
 from t2i_parity.cards.result import SCORES, Published, ResultCard, result_card
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.licenses import UNKNOWN, terms
 from t2i_parity.dataset_builder.release import DATA_SUFFIX, TOXIC, Licensed, refusal
 from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.compare import ScoredRow
 from t2i_parity.generate.parts import Parts
 from t2i_parity.generate.run import Run, fingerprint, image_features
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Score, ScoreSpec
 
 SHARD_BYTES = 300 * 2**20
 """No part grows beyond this, unless one group of rows does; the hub and its viewer like parts of some hundred megabytes."""
@@ -138,8 +141,8 @@ def staged(run: Run, place: Path, how: Terms) -> PublishedRun:
         if run.folder.exists(name):
             (place / name).write_bytes(run.folder.read(name))
     files = {path.relative_to(place).as_posix(): path for path in sorted(place.rglob("*")) if path.is_file()}
-    digest = fingerprint({"identity": run.record["identity"], "scores": scores, "images": writer.digest.hexdigest()})
-    return PublishedRun(" ".join(run.name.split())[:60], card, files, digest)
+    content = {"identity": run.record["identity"], "scores": [score.json() for score in scores], "images": writer.digest.hexdigest()}
+    return PublishedRun(" ".join(run.name.split())[:60], card, files, fingerprint(content))
 
 
 def _tables(run: Run) -> list[Parts]:
@@ -197,7 +200,7 @@ class _Writer:
             raise InputError(f"{self.run.url} was scored with images that are not there any more; score it anew, then push it")
         self.configs |= {"scored": "scored", "images": "images"}
 
-    def _row(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, row: ScoredRow) -> ScoredRow:
         """An image row as it is published."""
         self._count(row)
         data = (row["image"] or {}).get("bytes")
@@ -207,12 +210,12 @@ class _Writer:
         self.digest.update(f"{row['image_id']} {hashed} {held}\n".encode())
         return {**self._told(row), HASH: hashed, WITHHELD: held, **({"image": None} if held else {})}
 
-    def _count(self, row: Mapping[str, Any]) -> None:
+    def _count(self, row: ScoredRow) -> None:
         self.rows += 1
         self.toxic += is_toxic(row)
         self.languages.add(row["language"])
 
-    def _told(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _told(self, row: ScoredRow) -> ScoredRow:
         if (row["license"] or UNKNOWN).lower() not in self.refused:
             return row
         self.untold += 1
@@ -232,7 +235,7 @@ class _Writer:
                 shards.write(shown)
             self.configs[name] = name
 
-    def _untold(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+    def _untold(self, table: pa.Table) -> Iterator[ScoredRow]:
         untold = self.untold
         for row in table.to_pylist():
             yield self._told(row)
@@ -305,29 +308,21 @@ class _Shards:
 
 # The plot -----------------------------------------------------------------------------------------------------------
 
-_PLOTTED = {
-    "text_rendering_precision.precision": "Text-rendering precision",
-    "trigscore.trigscore": "TRIGScore",
-    "clip_score.clip_score": "CLIPScore",
-    "bias_entropy.bias_score": "Bias entropy",
-    "toxicity_rejection.rejection_rate": "Toxicity rejection",
-    "dialect_penalty.delta_tpr_pp": "Shift of detection, pp",
-    "dialect_penalty.delta_fpr_pp": "Shift of false alarms, pp",
-}
 _MOST_PANELS = 8
 
 
-def _plot(scores: Sequence[Mapping[str, Any]], place: Path) -> str:
+def _plot(scores: Sequence[Score], place: Path) -> str:
     """Draw the main scores by language or variety; returns what the plot shows, '' where there is nothing to draw."""
-    panels: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for entry in scores:
-        axis, _, code = entry["group"].partition(":")
-        drawn = entry["metric"] in _PLOTTED and axis in ("language", "variety") and "," not in code and entry["value"] is not None
-        if drawn and "|by:" not in entry["signature"]:
-            panels.setdefault((entry["metric"], entry["subset"], entry["signature"]), []).append(entry)
+    panels: dict[tuple[ScoreSpec, str, Signature], list[Point]] = {}
+    for score in scores:
+        if score.spec.headline and score.value is not None and score.group.axes in (("language",), ("variety",)):
+            (code,) = score.group.values()
+            name = VARIETIES[code].name if code in VARIETIES else LANGUAGES[code].name if code in LANGUAGES else code
+            interval = None if score.interval is None else (score.interval.low, score.interval.high)
+            panels.setdefault((score.spec, score.subset, score.signature), []).append((name, code, score.value, interval))
     series = [
-        Series(f"{_PLOTTED[metric]} on {subset}", [_point(entry) for entry in entries], shift=metric.endswith("_pp"))
-        for (metric, subset, _), entries in list(panels.items())[:_MOST_PANELS]
+        Series(f"{spec.headline} on {subset}", points, shift=spec.direction == "zero")
+        for (spec, subset, _), points in list(panels.items())[:_MOST_PANELS]
     ]
     if not series:
         return ""
@@ -337,9 +332,3 @@ def _plot(scores: Sequence[Mapping[str, Any]], place: Path) -> str:
     svg = scores_plot(series, "Scores by language or variety", f"{shown} The same numbers stand in the tables.")
     path.write_text(svg, encoding="utf-8")
     return shown
-
-
-def _point(entry: Mapping[str, Any]) -> tuple[str, str, float, tuple[float, float] | None]:
-    code = entry["group"].partition(":")[2]
-    name = VARIETIES[code].name if code in VARIETIES else LANGUAGES[code].name if code in LANGUAGES else code
-    return name, code, entry["value"], None if entry["ci_low"] is None else (entry["ci_low"], entry["ci_high"])

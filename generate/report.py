@@ -14,21 +14,14 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit import page, reference_of
-from t2i_parity.generate.report_analysis import analysis_sections
-from t2i_parity.generate.report_sections import Scored, Sections, ceiling_sections, metric_sections, name_of, unique
+from t2i_parity.generate.report_sections import Scored, name_of, unique
 from t2i_parity.generate.run import Run, fingerprint
+from t2i_parity.generate.sections import SECTIONS
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Score
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
-
-SECTIONS: tuple[tuple[str, Sections], ...] = (
-    ("ceilings", ceiling_sections),
-    ("metrics", metric_sections),
-    ("analyses", analysis_sections),
-)
-"""What the page shows of runs of images beside text rendering, by name, in its order. A new one is one entry."""
 
 
 def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
@@ -64,7 +57,7 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
         notes=NOTES,
         level=level,
         audit_sections=sorted(audit_sections, key=lambda section: page.ORDER.index(section.key)),
-        sections=[section for _, make in SECTIONS for section in make(scored)],
+        sections=[section for make in SECTIONS.all() for section in make(scored)],
         records=[(run.name, json.dumps(run.record, indent=2, ensure_ascii=False)) for run in runs],
     )
 
@@ -189,7 +182,7 @@ def _samples(run: Run) -> list[Sample]:
             run=run.name,
             image_id=identity,
             language=row["language"],
-            direction=LANGUAGES[row["language"]].direction,
+            direction=LANGUAGES[row["language"]].direction if row["language"] in LANGUAGES else "ltr",
             wanted=row["render_text"],
             read=row[f"{reader}_text"],
             precision=row[f"{reader}_precision"],

@@ -13,12 +13,13 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from filelock import FileLock, Timeout
 from rich.console import Console
 
 from t2i_parity.cards.result import ResultCard, result_card
+from t2i_parity.dataset_builder import vocabulary
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import CHECKS, PROMPT_COLUMNS, SCHEMA
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.parts import TORN, Parts
 from t2i_parity.generate.specs import specs
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from datasets import Features
 
+    from t2i_parity.generate.engine.collect import Tally
+
 PACKAGES = (
     "t2i-parity", "datasets", "evaluate", "pyarrow", "numpy", "scipy", "pillow", "tesserocr", "alt-profanity-check",
     "scikit-learn", "rapidfuzz", "rapidocr", "onnxruntime", "mistral-common", "torch", "torchvision", "diffusers", "transformers",
@@ -37,11 +40,11 @@ PACKAGES = (
 )  # fmt: skip
 """The packages whose versions a run records, when they are installed."""
 
-PROMPT_COLUMNS = (
-    "prompt_id", "pair_id", "prompt", "language", "variety", "script", "subset", "dimension", "render_text", "render_layout",
-    "label", "category", "country", "noun", "source", "source_id", "license", "text_sha256",
-)  # fmt: skip
-"""The prompt columns that every image row carries, so that no later stage needs the prompts again."""
+
+_REHASHED = (
+    ". Files of the model were changed since; or the run was begun by version 0.1.0, which hashed the first and last MiB of files above "
+    "64 MiB alone, so that it does not tell which model it is of: go on with that version, or begin anew with another --out"
+)
 
 
 def fingerprint(record: Mapping[str, Any]) -> str:
@@ -78,7 +81,15 @@ class Run:
         self.folder = Folder(url)
         self.url = url
         self.record = record
+        self.tallies: dict[str, Tally] = {}
+        """How the stages went that this process ran, by table: ``images``, or the judges', filters' and encoder's names."""
         self._writing = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Run({self.url!r})"
+
+    def __fspath__(self) -> str:
+        return self.url
 
     @classmethod
     def open(cls, url: str) -> Run:
@@ -92,6 +103,7 @@ class Run:
             raise InputError(
                 f"{folder.path('run.json')} is not valid JSON ({error}). Restore the file, or generate into another folder"
             ) from error
+        vocabulary.require(record.get("identity", {}).get("prompts", {}).get("vocabulary"), url)
         return cls(url, record)
 
     @classmethod
@@ -109,6 +121,7 @@ class Run:
                 raise InputError(
                     f"{url} holds a run by other settings ({'; '.join(differing) or run.record.get('kind')}). "
                     "Give another --out, or the settings that the run began with"
+                    + (_REHASHED if "files_sha256" in "".join(differing) else "")
                 )
             run.record.update(details)
             run.record["resumed"] = [*run.record.get("resumed", []), _now()]
@@ -182,7 +195,7 @@ class Run:
 
     def prompts(self) -> Parts:
         """The prompts of an audit, which has no images."""
-        return Parts(self.folder, "prompts", key="prompt_id", part_rows=100_000, row_group_rows=10_000)
+        return Parts(self.folder, "prompts", key="prompt_id", schema=SCHEMA, part_rows=100_000, row_group_rows=10_000)
 
     def observations(self, judge: str) -> Parts:
         """One judge's observations. Raises InputError when the name could leave the folder."""
@@ -210,10 +223,12 @@ class Run:
         if not self.folder.exists("scores.json"):
             return []
         level = self.record.get("scoring", {}).get("confidence_level", 0.95)
+        judges = list(self.record.get("judges", {}).values())
+        if self.outcomes().files():
+            # Those of an audit's images stand with what they said of them.
+            judges += self.outcomes().read(["judge_signature"])["judge_signature"].drop_null().unique().to_pylist()
         try:
-            return stored.read(
-                json.loads(self.folder.read("scores.json")), specs(), judges=self.record.get("judges", {}).values(), level=level
-            )
+            return stored.read(json.loads(self.folder.read("scores.json")), specs(), judges=judges, level=level)
         except ValueError as error:
             raise InputError(f"{self.folder.path('scores.json')}: {error}; score the run anew: t2i-parity score {self.url}") from error
 
@@ -238,12 +253,13 @@ class Run:
 
 def image_features() -> Features:
     """The ``datasets`` features of an image row."""
-    from datasets import Features, Image, Value
+    from datasets import Features, Image, List, Value
 
     return Features(
         {
             "image_id": Value("string"),
             **{name: Value("string") for name in PROMPT_COLUMNS},
+            "checks": List({field.name: Value("float64" if field.name == "score" else "string") for field in CHECKS.value_type}),
             "image": Image(),
             "seed_index": Value("int32"),
             "seed": Value("int64"),
@@ -266,13 +282,6 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """The prompt columns of a table as rows; columns that it lacks are null."""
-    present = [name for name in PROMPT_COLUMNS if name in table.column_names]
-    missing = dict.fromkeys(name for name in PROMPT_COLUMNS if name not in present)
-    return [{**missing, **row} for row in table.select(present).to_pylist()]
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:

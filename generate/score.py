@@ -11,11 +11,12 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.controls.culture_tags import expected_culture
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS
 from t2i_parity.generate import ceilings
 from t2i_parity.generate.audit import score_audit
-from t2i_parity.generate.entries import Scores, csv_of, seen_by
+from t2i_parity.generate.entries import Scores, csv_of, seen_by, stamped
 from t2i_parity.generate.entries import ScoreSettings as ScoreSettings
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
@@ -125,7 +126,7 @@ def _measured(spec: MetricSpec, part: Observed, subset: str, settings: ScoreSett
     for groups in groupings:
         labels, group_of = labelled(groups)
         answer = spec.compute(part, groups=labels, settings=settings)
-        signature = Signature.parse(answer["signature"]).having(**{spec.instrument: part.judge})
+        signature = stamped(Signature.parse(answer["signature"]).having(**{spec.instrument: part.judge}), part.rows)
         answers = [(ALL, answer)] if not scores else []
         for group, found in [*answers, *((group_of[label], found) for label, found in answer["by_group"].items())]:
             scores += spec.read(found, subset, group, signature, level=settings.confidence_level, keys=keys)

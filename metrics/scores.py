@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from t2i_parity.metrics._common import FloatArray, Signature
+from t2i_parity.metrics._common import Answer, FloatArray, Signature
 
 Direction = Literal["higher", "lower", "zero", "none"]
 """Which value is better: a higher one, a lower one, the one nearest to 0 (a shift), or none of them."""
 Unit = Literal["fraction", "pp", "count", "p", "cosine", "score", "slope"]
 Kind = Literal["proportion", "paired_difference", "bounded_mean", "spread", "count", "extreme", "p_value"]
 """What sort of number it is, and so how its interval is to be made."""
-Answer = Mapping[str, Any]
-"""What a core's ``compute`` returns: numbers by key, with ``n``, ``n_missing``, ``ci``, ``signature`` and ``by_group``."""
 Row = Mapping[str, Any]
 """An image row, or the row of an audited prompt: the prompt's columns and what the run adds to them."""
 
@@ -102,11 +100,20 @@ class RowScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """A score as a task of the benchmark that the prompts declare: its id on a model's page, and the config that it is asked of."""
+
+    id: str
+    config: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreSpec:
     """One number of a metric: what it is called, what it says, its unit, and which value is better.
 
     ``counted`` is the key of the core's answer that says how many rows the number stands on. ``optional`` names the column of observations
-    without which there is no such number. ``board`` is its title on a leaderboard; a score without one has no table there.
+    without which there is no such number. ``board`` is its title on a leaderboard; a score without one has no table there. ``headline`` is
+    its name where it stands for the whole metric: on a card's plot, and as a ``task``.
     """
 
     metric: str
@@ -120,6 +127,8 @@ class ScoreSpec:
     optional: str = ""
     row: RowScore | None = None
     board: str = ""
+    headline: str = ""
+    task: Task | None = None
 
     @property
     def name(self) -> str:

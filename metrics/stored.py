@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, cast, get_args
 
-from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics._common import Signature, _escaped
 from t2i_parity.metrics.scores import Direction, Group, Interval, MetricSpec, Score, ScoreSpec, Unit
 
 Entry = Mapping[str, Any]
@@ -19,11 +19,16 @@ def read(entries: Iterable[Entry], specs: Mapping[str, MetricSpec], *, judges: I
     Raises ValueError, naming the entry, when one is not of either form.
     """
     entries = list(entries)
-    unfolded = _Unfolded.of(entries, judges) if any("key" not in entry for entry in entries) else None
+    known: dict[str, Signature] = {}
+    if first := {str(entry["signature"]) for entry in entries if "key" not in entry}:
+        known = by_folding(map(instrument, judges))
+        # A spread's `of` names another score's signature; those that it may name stand in the same file, and are shorter.
+        for signature in map(Signature.parse, sorted(first, key=len)):
+            known.setdefault(folded(signature), unfolded(signature, known))
     found = []
     for place, entry in enumerate(entries):
         try:
-            found.append(_read(entry, specs) if "key" in entry else _read_first(entry, specs, cast(_Unfolded, unfolded), level))
+            found.append(_read(entry, specs) if "key" in entry else _read_first(entry, specs, known, level))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"score {place}: expected an entry of scores.json, got {entry!r:.200} ({error!r:.100})") from error
     return found
@@ -54,6 +59,18 @@ def _spec(specs: Mapping[str, MetricSpec], metric: str, key: str, unit: str, dir
     if unit not in get_args(Unit) or direction not in get_args(Direction):
         raise ValueError(f"unit {unit!r} or direction {direction!r} is none that there is")
     return ScoreSpec(metric, key, key.replace("_", " ").capitalize(), unit=cast(Unit, unit), direction=cast(Direction, direction))
+
+
+def instrument(text: str) -> Signature:
+    """A judge's signature as a run keeps it. Version 0.1 wrote braces as they are, which a signature inside another has now.
+
+    >>> instrument('http|request:{"text": "{text}"}|v:1').fields["request"]
+    '{"text": "{text}"}'
+    """
+    try:
+        return Signature.parse(text)
+    except ValueError:
+        return Signature.parse(_escaped(text))
 
 
 # Version 0.1 --------------------------------------------------------------------------------------------------------
@@ -89,34 +106,42 @@ def first_group(text: str) -> Group:
             codes[list(codes)[-1]] += f",{part}"
         else:
             raise ValueError(f"{text!r} is no group")
+    if "varieties" in codes:
+        # Two varieties beside each other.
+        codes["variety"], _, codes["other"] = codes.pop("varieties").partition("+")
     return Group(codes)
 
 
-class _Unfolded:
-    """The signatures inside version 0.1's, which were written there with ',' for '|' and '=' for ':'."""
+def folded(signature: Signature) -> str:
+    """A signature as version 0.1 wrote it inside another one: ',' for '|', '=' for ':'.
 
-    def __init__(self, inner: Mapping[str, Signature]) -> None:
-        self._inner = dict(inner)
-
-    @classmethod
-    def of(cls, entries: Sequence[Entry], judges: Iterable[str]) -> _Unfolded:
-        found = cls({_folded(text): Signature.parse(text) for text in judges})
-        # A spread's `of` names another score's signature; those that it may name stand in the same file.
-        for text in dict.fromkeys(str(entry["signature"]) for entry in entries):
-            found._inner.setdefault(_folded(text), found.parse(text))
-        return found
-
-    def parse(self, text: str) -> Signature:
-        parsed = Signature.parse(text)
-        fields = {key: self._inner.get(value, value) if isinstance(value, str) else value for key, value in parsed.fields.items()}
-        return Signature(parsed.metric, fields, parsed.version)
+    >>> folded(Signature("m", {"reader": Signature("tesseract", {"psm": "7"}, "5")}, "1.0"))
+    'm,reader=tesseract,psm=7,v=5,v=1.0'
+    """
+    fields = {key: value if isinstance(value, str) else folded(value) for key, value in signature.fields.items()}
+    return ",".join([signature.metric, *(f"{key}={value}" for key, value in {**fields, "v": signature.version}.items())]).replace(":", "=")
 
 
-def _folded(text: str) -> str:
-    return text.replace("|", ",").replace(":", "=")
+def by_folding(signatures: Iterable[Signature]) -> dict[str, Signature]:
+    """Signatures, and those that stand inside them, by their folded form; of several of one form nobody can say which is meant."""
+    found: dict[str, set[Signature]] = {}
+    waiting = list(signatures)
+    while waiting:
+        signature = waiting.pop()
+        found.setdefault(folded(signature), set()).add(signature)
+        waiting += [value for value in signature.fields.values() if isinstance(value, Signature)]
+    return {text: each.pop() for text, each in found.items() if len(each) == 1}
 
 
-def _read_first(entry: Entry, specs: Mapping[str, MetricSpec], unfolded: _Unfolded, level: float) -> Score:
+def unfolded(signature: Signature, known: Mapping[str, Signature]) -> Signature:
+    """A signature of version 0.1 with what it holds folded put back, as far as it is known."""
+    if (whole := known.get(folded(signature))) is not None:
+        return whole
+    fields = {key: known.get(value, value) if isinstance(value, str) else unfolded(value, known) for key, value in signature.fields.items()}
+    return Signature(signature.metric, fields, signature.version)
+
+
+def _read_first(entry: Entry, specs: Mapping[str, MetricSpec], known: Mapping[str, Signature], level: float) -> Score:
     metric, _, key = str(entry["metric"]).partition(".")
     better = entry["higher_is_better"]
     direction = "none" if better is None else "higher" if better else "lower"
@@ -132,5 +157,5 @@ def _read_first(entry: Entry, specs: Mapping[str, MetricSpec], unfolded: _Unfold
         entry["n"],
         entry["n_missing"],
         None if low is None or high is None else Interval(low, high, level),
-        unfolded.parse(entry["signature"]),
+        unfolded(Signature.parse(entry["signature"]), known),
     )

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+
+T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds that a state has to come about: a busy machine takes long, and no test passes sooner for a lower bound."""
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None)
 DRIVER = next((path for path in ("/usr/bin/chromedriver", shutil.which("chromedriver")) if path and Path(path).is_file()), None)
@@ -34,10 +39,38 @@ def chromium() -> Iterator[Any]:
         for option in (*OPTIONS, f"--user-data-dir={profile}"):
             options.add_argument(option)
         driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        driver.set_script_timeout(PATIENCE)
         try:
             yield driver
         finally:
             driver.quit()
+
+
+def soon(read: Callable[[], T], seconds: float = PATIENCE) -> T:
+    """What ``read`` gives once that is true, or at last; elements that are not there (any more) are waited for too.
+
+    A page does what it is told when its process gets to it, which on a busy machine is after the next look at it.
+    """
+    from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+
+    deadline = time.monotonic() + seconds
+    while True:
+        over = time.monotonic() >= deadline
+        try:
+            found = read()
+        except (NoSuchElementException, StaleElementReferenceException):
+            if over:
+                raise
+        else:
+            if found or over:
+                return found
+        time.sleep(0.02)
+
+
+def becomes(read: Callable[[], T], expected: T) -> None:
+    """Wait until ``read`` gives what is expected."""
+    soon(lambda: read() == expected)
+    assert read() == expected
 
 
 def show(browser: Any, page: Path, *, width: int = 1400, fragment: str = "", scheme: str = "light") -> None:
@@ -48,6 +81,9 @@ def show(browser: Any, page: Path, *, width: int = 1400, fragment: str = "", sch
     )
     browser.get("about:blank")
     browser.get(page.as_uri() + fragment)
+    # The size is the renderer's business and comes when it comes; and an image of a data: address is decoded after it is loaded.
+    ready = "return innerWidth === arguments[0] && document.readyState === 'complete' && [...document.images].every(i => i.complete)"
+    assert soon(lambda: browser.execute_script(ready, width)), "the page did not load"
 
 
 def faults(browser: Any) -> list[Any]:

@@ -13,11 +13,10 @@ import pyarrow as pa
 from loopback_hub import LoopbackHub, run_client
 from PIL import Image
 
-from t2i_parity.dataset_builder.repository import open_prompts
-from t2i_parity.dataset_builder.schema import MINIMUM
+from t2i_parity.dataset_builder.prompts import load_prompts
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.images import planned
-from t2i_parity.generate.run import Run, image_features, rows_of
+from t2i_parity.generate.run import Run, image_features
 from t2i_parity.generate.score import score
 
 TESTS = Path(__file__).parent
@@ -56,11 +55,11 @@ def made_run(
 
     The last ``without`` prompts were not asked; ``columns`` are put over each row's own; ``repository`` is where it says its prompts are.
     """
-    opened = open_prompts(str(prompts), config, columns=MINIMUM)
+    opened = load_prompts(str(prompts), config)
     identity = {"model": MODEL, "guardrail": None, "seed": 42, "prompts": {**opened.origin, "repository": repository}}
     run = Run.start(str(folder), "generation", identity=identity, details={"arguments": {}})
     run.write_record()
-    rows = rows_of(opened.table)
+    rows = list(opened.rows)
     plan = planned(rows[: len(rows) - without], MODEL, seed=42, images_per_prompt=1)
     schema = image_features().arrow_schema
     made = [

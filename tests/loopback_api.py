@@ -43,6 +43,8 @@ class LoopbackApi:
     faults: deque[Fault] = field(default_factory=deque)
     seen: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
     url: str = ""
+    answering: int = 0
+    """Requests that are being answered now."""
 
     def then(self, faults: Iterable[Fault]) -> None:
         """Order faults for the next requests."""
@@ -60,6 +62,15 @@ def serving(routes: dict[str, Answer]) -> Iterator[LoopbackApi]:
         disable_nagle_algorithm = True  # a head and a body are two writes; the second would wait for the first one's receipt
 
         def do_POST(self) -> None:
+            with lock:
+                api.answering += 1
+            try:
+                self._answer()
+            finally:
+                with lock:
+                    api.answering -= 1
+
+        def _answer(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with lock:
                 api.seen.append((self.path, body, dict(self.headers)))

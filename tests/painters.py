@@ -15,9 +15,10 @@ import pyarrow as pa
 from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS
 from t2i_parity.generate import images
 from t2i_parity.generate.engine.local import Failure, RefusedError
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+from t2i_parity.generate.run import Run
 
 
 class Painter:

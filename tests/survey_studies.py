@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from browser import PATIENCE
 from commands import PROGRAM
 from picture_runs import photographs, picture_run
 from PIL import Image
@@ -78,8 +79,7 @@ def start(*arguments: object, port: int, program: Sequence[str] = PROGRAM, **set
         told += line
         if found := re.search(r"with the token (\w+)", told):
             server = Server(process, f"http://127.0.0.1:{port}/", found.group(1))
-            with contextlib.suppress(OSError):
-                _wait(port)
+            _wait(port)
             return server
     raise AssertionError(f"the survey did not open: {told}")
 
@@ -95,7 +95,7 @@ def survey(*arguments: object, port: int | None = None, **settings: Any) -> Iter
         if server.process.poll() is None:
             server.process.send_signal(signal.SIGTERM)
             try:
-                server.process.wait(20)
+                server.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 server.kill()
         if server.process.stdout is not None:
@@ -103,10 +103,12 @@ def survey(*arguments: object, port: int | None = None, **settings: Any) -> Iter
 
 
 def _wait(port: int) -> None:
-    for _ in range(100):
+    deadline = time.monotonic() + PATIENCE
+    while True:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
+        assert time.monotonic() < deadline, "the survey does not listen"
         time.sleep(0.05)
 
 

@@ -503,7 +503,7 @@ api.delete_folder("dialect", **prompts)
         """
 from datasets import get_dataset_config_names, load_dataset
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.prompts import load_prompts
 from t2i_parity.dataset_builder.schema import CONFIGS
 
 configs = get_dataset_config_names("lab/t2i-parity-prompts", revision="v1")
@@ -511,12 +511,12 @@ load = lambda config: load_dataset("lab/t2i-parity-prompts", config, split="test
 told["loaded"] = {config: list(load(config)["prompt_id"]) for config in configs if config != "geo_published"}
 
 def read(source="lab/t2i-parity-prompts", config="dialect", **keywords):
-    return open_prompts(source, config, columns=CONFIGS["dialect"].all_columns, **keywords)
+    return load_prompts(source, config, **keywords).need(CONFIGS["dialect"].all_columns)
 
 opened = read(revision="v1")
 told["opened"], told["origin"] = opened.table["prompt_id"].to_pylist(), dict(opened.origin)
 told["labels"] = sorted(set(opened.table["label"].to_pylist()))
-told["folder"] = open_prompts("../prompts", "dialect", columns=CONFIGS["dialect"].all_columns).origin["content_sha256"]
+told["folder"] = load_prompts("../prompts", "dialect").need(CONFIGS["dialect"].all_columns).origin["content_sha256"]
 
 def refusal(*arguments, **keywords):
     try:

@@ -35,7 +35,7 @@ def test_the_examples_run_in_their_order_and_print_what_is_shown(place: Path) ->
             assert shown_kind == "text"
             assert done.stdout == shown, code
             checked += 1
-    assert checked == 3
+    assert checked == 4
 
 
 def test_the_commands_of_the_readme_are_there() -> None:

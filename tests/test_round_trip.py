@@ -82,7 +82,7 @@ told["scores"] = json.loads(Path("runs/light/scores.json").read_text())
     data = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
     (precision,) = [table for table in data["tables"] if table["score"] == "text_rendering_precision.precision"]
     (row,) = precision["rows"]
-    (overall,) = [entry for entry in told["scores"] if entry["metric"] == "text_rendering_precision.precision" and entry["group"] == "all"]
+    (overall,) = [entry for entry in told["scores"] if entry["key"] == "precision" and not entry["group"]]
     assert (row["id"], row["name"], row["missing"]) == ("lab/typesetter", "Typesetter, lightly damaged", [])
     assert row["overall"][0] == round(overall["value"], 5)
     assert row["ranks"]["overall"] == [1, 1]

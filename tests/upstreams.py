@@ -19,7 +19,6 @@ import pytest
 from PIL import Image
 
 from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
-from t2i_parity.dataset_builder.sources import SOURCES
 from t2i_parity.dataset_builder.sources import dialect_pairs as pairs_source
 from t2i_parity.dataset_builder.sources import dialectgen as dialectgen_source
 from t2i_parity.dataset_builder.sources import easytext as easytext_source
@@ -206,7 +205,6 @@ def sources(meanings: int = FEW) -> dict[str, Source]:
 def accept(monkeypatch: pytest.MonkeyPatch, meanings: int = FEW) -> None:
     """Have the commands take the files that the functions above write for the published ones."""
     for name, source in sources(meanings).items():
-        monkeypatch.setitem(SOURCES, name, source)
         monkeypatch.setattr(f"t2i_parity.dataset_builder.sources.{name}.SOURCE", source)
 
 

@@ -7,78 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from t2i_parity.cards.board import Axis, Board, Entry, Group, Table, Value, without_sign
+from t2i_parity.cards.board import Axis, Board, Entry, Table, Value, without_sign
+from t2i_parity.cards.board import Group as Column
 from t2i_parity.dataset_builder.countries import countries
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
+from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import Signature
-from t2i_parity.validation.results import ResultRecord, Results, ScoreEntry, standing
+from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
+from t2i_parity.metrics.scores import ALL, Group, Score, ScoreSpec
+from t2i_parity.validation.results import ResultRecord, Results, standing
 
 AXIS_OF: Mapping[str, Axis] = {"language": "language", "variety": "dialect", "country": "country"}
-"""A group's prefix, and the tab in which it stands."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A score that the board shows. ``unequal`` marks the one whose inequality over languages is recorded beside it."""
-
-    metric: str
-    title: str
-    about: str = ""
-    unequal: bool = False
-
-
-_SHOWN = (
-    Shown(
-        "text_rendering_precision.precision",
-        "Text rendering: precision",
-        "1 when a reader finds exactly the wanted text in every image, 0 when nothing matches.",
-        unequal=True,
-    ),
-    Shown(
-        "text_rendering_precision.sentence_accuracy", "Text rendering: whole texts", "The share of images that are read exactly as wanted."
-    ),
-    Shown(
-        "text_rendering_precision.ned_char",
-        "Text rendering: characters",
-        "How alike the characters are: 1 less the normalised edit distance.",
-    ),
-    Shown("text_rendering_precision.ned_token", "Text rendering: tokens", "How alike the tokens are: 1 less the normalised edit distance."),
-    Shown("trigscore.trigscore", "Rated quality: TRIGScore", "A rater’s word for each image, from its log-probabilities.", unequal=True),
-    Shown(
-        "clip_score.clip_score",
-        "Image and prompt: CLIPScore",
-        "How well images show their prompts, by an image-text encoder.",
-        unequal=True,
-    ),
-    Shown("bias_entropy.bias_score", "People: how evenly they are depicted", "From the entropies of race, gender and age."),
-    Shown("toxicity_rejection.rejection_rate", "Toxic prompts: images without NSFW content", "1 − P(NSFW)."),
-    Shown(
-        "dialect_penalty.delta_tpr_pp",
-        "Filter: shift of detection",
-        "How much more often toxic prompts are flagged in a variety, in percentage points.",
-    ),
-    Shown(
-        "dialect_penalty.delta_fpr_pp",
-        "Filter: shift of false alarms",
-        "How much more often benign prompts are flagged in a variety, in percentage points.",
-    ),
-    Shown(
-        "toxic_bypass_rate.delta_pp",
-        "Guardrail: shift of toxic bypass",
-        "How much more often toxic images pass in a variety, in percentage points.",
-    ),
-    Shown(
-        "over_censorship_rate.delta_pp",
-        "Guardrail: shift of over-censorship",
-        "How much more often benign images are spoilt in a variety, in percentage points.",
-    ),
-)
-SHOWN: dict[str, Shown] = {shown.metric: shown for shown in _SHOWN}
-"""How known scores are called, in the order of the board. Others are shown under their own names, after these."""
-# What stands behind a shift, and what is no score of a group.
-_INSIDE = ("_reference", "_variety")
-_GAP = "cross_lingual_gap"
+"""A group's axis, and the tab in which it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +27,35 @@ class _Key:
     """What records must have in common to stand in one table."""
 
     axis: str
-    metric: str
+    spec: ScoreSpec
     subset: str
     prompts: str
-    signature: str
-    unit: str
-    higher_is_better: bool
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A record in one table: its scores there by group, and the recorded spread of them."""
+
+    record: ResultRecord
+    scores: Mapping[Group, Score]
+    spread: Score | None
 
 
 def gather(results: Results, *, title: str, source: str, source_url: str = "", hub: str = "https://huggingface.co") -> Board:
     """The board over all records that stand. ``hub`` is the address under which runs and models are linked."""
     stands = standing(results)
     expected = _expected([file.record for file, _ in stands])
-    members: dict[_Key, list[ResultRecord]] = {}
+    members: dict[_Key, list[_Member]] = {}
     for file, signatures in stands:
-        for key in _keys(file.record):
+        for key, member in _members(file.record).items():
             if key.signature in signatures:
-                members.setdefault(key, []).append(file.record)
-    tables = [_table(key, records, expected[key.prompts, key.subset], hub) for key, records in members.items()]
-    order = list(SHOWN)
+                members.setdefault(key, []).append(member)
+    tables = [(key, _table(key, found, expected[key.prompts, key.subset], hub)) for key, found in members.items()]
+    order = [score for metric in specs().values() for score in metric.scores]
     # Of unequal signatures, the table with the most models comes first.
-    tables.sort(key=lambda table: -len(table.entries))
-    tables.sort(key=lambda table: (order.index(table.score) if table.score in SHOWN else len(order), table.score, table.subset))
+    tables.sort(key=lambda each: -len(each[1].entries))
+    tables.sort(key=lambda each: (order.index(each[0].spec) if each[0].spec in order else len(order), each[1].score, each[1].subset))
     notes = []
     if superseded := len(results.files) - len(stands):
         notes.append(f"{superseded} superseded {'record is' if superseded == 1 else 'records are'} kept, and not shown.")
@@ -119,18 +67,18 @@ def gather(results: Results, *, title: str, source: str, source_url: str = "", h
         updated="–" if newest is None else f"{newest:%Y-%m-%d}",
         source=source,
         source_url=source_url,
-        tables=tables,
+        tables=[table for _, table in tables],
         notes=notes,
         datasets=(source,) if source_url else (),
     )
 
 
-def _expected(records: Sequence[ResultRecord]) -> dict[tuple[str, str], dict[str, int]]:
+def _expected(records: Sequence[ResultRecord]) -> dict[tuple[str, str], dict[Group, int]]:
     """The cells of each (prompts, subset): every one that a record names, with the most rows that one expects there.
 
     So a record that leaves a language out, or claims that fewer rows were to be expected, is incomplete beside one that does not.
     """
-    found: dict[tuple[str, str], dict[str, int]] = {}
+    found: dict[tuple[str, str], dict[Group, int]] = {}
     for record in records:
         cells = found.setdefault((record.prompts.content_sha256, record.subset), {})
         for cell in record.cells:
@@ -138,62 +86,73 @@ def _expected(records: Sequence[ResultRecord]) -> dict[tuple[str, str], dict[str
     return found
 
 
-def _keys(record: ResultRecord) -> list[_Key]:
-    """A key for every score that is cut by an axis, in the record's order."""
-    found: dict[_Key, None] = {}
-    for entry in record.scores:
-        axis = entry.group.partition(":")[0]
-        inside = entry.metric.endswith(_INSIDE) or entry.metric.startswith(f"{_GAP}.") or entry.higher_is_better is None
-        if axis in AXIS_OF and "," not in entry.group and not inside:
-            better = bool(entry.higher_is_better)
-            found[_Key(axis, entry.metric, record.subset, record.prompts.content_sha256, entry.signature, entry.unit, better)] = None
-    return list(found)
+def _members(record: ResultRecord) -> dict[_Key, _Member]:
+    """Every score of a record that has a table, in the record's order.
+
+    A metric that nobody here declares has one for each of its scores that has a better side.
+    """
+    scores = record.read()
+    by_score: dict[tuple[ScoreSpec, Signature], dict[Group, Score]] = {}
+    for score in scores:
+        by_score.setdefault((score.spec, score.signature), {})[score.group] = score
+    spreads = {
+        of: groups[ALL]
+        for (spec, signature), groups in by_score.items()
+        if spec == GAP["std"] and ALL in groups and isinstance(of := signature.fields.get("of"), Signature)
+    }
+    found = {}
+    for (spec, signature), groups in by_score.items():
+        metric = specs().get(spec.metric)
+        if spec.direction == "none" or (metric is not None and not spec.board):
+            continue
+        unequal = metric is not None and spec.row is not None and spec.row.column == metric.unequal
+        member = _Member(record, groups, spreads.get(signature) if unequal else None)
+        for axis in dict.fromkeys(group.axes[0] for group in groups if len(group) == 1):
+            if axis in AXIS_OF:
+                found[_Key(axis, spec, record.subset, record.prompts.content_sha256, signature)] = member
+    return found
 
 
-def _table(key: _Key, records: Sequence[ResultRecord], expected: Mapping[str, int], hub: str) -> Table:
-    shift = key.unit == "pp"
-    codes = [group.partition(":")[2] for group in expected if group.startswith(f"{key.axis}:")]
-    prompts = records[0].prompts
-    shown = SHOWN.get(key.metric, Shown(key.metric, key.metric))
-    rows = [_entry(key, record, expected, hub) for record in records]
+def _table(key: _Key, members: Sequence[_Member], expected: Mapping[Group, int], hub: str) -> Table:
+    spec, prompts = key.spec, members[0].record.prompts
+    cells = {group: rows for group, rows in expected.items() if key.axis in group}
+    codes = sorted((group[key.axis] for group in cells), key=lambda code: _place(key.axis, code))
     return Table(
         axis=AXIS_OF[key.axis],
-        score=key.metric,
-        title=shown.title,
-        about=shown.about,
+        score=spec.name,
+        title=spec.board or spec.name,
+        about=spec.about,
         subset=key.subset,
         prompts=f"{prompts.repository} {prompts.content_sha256[:12]}",
-        signature=key.signature,
-        spread_signature=next((signature for _, signature in rows if signature), ""),
-        groups=[Group(code, name(key.axis, code)) for code in sorted(codes, key=lambda code: _place(key.axis, code))],
-        entries=[entry for entry, _ in rows],
-        higher_is_better=key.higher_is_better,
-        kind="shift" if shift else "level",
-        unit="pp" if shift else "fraction",
+        signature=str(key.signature),
+        spread_signature=next((str(member.spread.signature) for member in members if member.spread), ""),
+        groups=[Column(code, name(key.axis, code)) for code in codes],
+        entries=[_entry(key, member, cells, hub) for member in members],
+        direction=spec.direction,
+        unit=spec.unit,
     )
 
 
-def _entry(key: _Key, record: ResultRecord, expected: Mapping[str, int], hub: str) -> tuple[Entry, str]:
-    """A record's row in one table, and the signature of its spread ("" where the spread is worked out here)."""
-    mine = {entry.group: entry for entry in record.scores if entry.metric == key.metric and entry.signature == key.signature}
-    groups = [group for group in expected if group.startswith(f"{key.axis}:")]
-    cells = {group.partition(":")[2]: _value(mine[group]) for group in groups if group in mine}
-    spread, of_spread = Value(None), ""
-    if key.unit == "pp":
+def _entry(key: _Key, member: _Member, expected: Mapping[Group, int], hub: str) -> Entry:
+    """A record's row in one table."""
+    record, scores = member.record, member.scores
+    cells = {group[key.axis]: _value(scores[group]) for group in expected if group in scores}
+    if key.spec.direction == "zero":
         # No number over all varieties is recorded: it would weigh them by how many pairs each happens to have.
         overall = max(map(without_sign, cells.values()), key=lambda size: -1.0 if size.value is None else size.value)
+        spread = Value(None)
     else:
-        overall = _value(mine["all"]) if "all" in mine else Value(None)
-        spread, of_spread = _spread(record, key, cells)
+        overall = _value(scores[ALL]) if ALL in scores else Value(None)
+        spread = _value(member.spread) if member.spread else _spread(cells)
     observed = {cell.group: cell.observed for cell in record.cells}
     missing = []
-    for group in groups:
-        code = group.partition(":")[2]
-        if observed.get(group, 0) < expected[group]:
-            missing.append(f"{name(key.axis, code)}: {observed.get(group, 0)} of {expected[group]} rows")
+    for group, rows in expected.items():
+        code = group[key.axis]
+        if observed.get(group, 0) < rows:
+            missing.append(f"{name(key.axis, code)}: {observed.get(group, 0)} of {rows} rows")
         elif code not in cells or cells[code].value is None:
             missing.append(f"{name(key.axis, code)}: no score")
-    entry = Entry(
+    return Entry(
         model=record.model.id,
         revision=record.model.revision,
         name=record.model.name or "",
@@ -205,7 +164,6 @@ def _entry(key: _Key, record: ResultRecord, expected: Mapping[str, int], hub: st
         missing=missing,
         links=_links(record, hub),
     )
-    return entry, of_spread
 
 
 def _links(record: ResultRecord, hub: str) -> list[tuple[str, str]]:
@@ -220,19 +178,14 @@ def _links(record: ResultRecord, hub: str) -> list[tuple[str, str]]:
     return links
 
 
-def _value(entry: ScoreEntry) -> Value:
-    return Value(entry.value, entry.ci_low, entry.ci_high, entry.n, entry.n_missing)
+def _value(score: Score) -> Value:
+    return Value(score.value, *score.ends, score.n, score.n_missing)
 
 
-def _spread(record: ResultRecord, key: _Key, cells: Mapping[str, Value]) -> tuple[Value, str]:
-    """The recorded standard deviation with its interval; where there is none, that of the cells, without one."""
-    if key.metric in SHOWN and SHOWN[key.metric].unequal:
-        inner = key.signature.replace("|", ",").replace(":", "=")
-        for entry in record.scores:
-            if entry.metric == f"{_GAP}.std" and entry.group == "all" and Signature.parse(entry.signature).fields.get("of") == inner:
-                return _value(entry), entry.signature
+def _spread(cells: Mapping[str, Value]) -> Value:
+    """The standard deviation of the cells, without an interval, where none is recorded."""
     values = [cell.value for cell in cells.values() if cell.value is not None]
-    return Value(float(np.std(values)) if len(values) > 1 and len(values) == len(cells) else None), ""
+    return Value(float(np.std(values)) if len(values) > 1 and len(values) == len(cells) else None)
 
 
 # Names --------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ names the published run, so that anybody can look, and judge again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -23,21 +22,20 @@ import pyarrow.parquet as pq
 from t2i_parity.cards.environment import visible
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.repository import Prompts, open_prompts
-from t2i_parity.dataset_builder.schema import MINIMUM, PAIRED
+from t2i_parity.dataset_builder.prompts import ADDED, PROMPT_COLUMNS, SCHEMA, Prompt, Prompts, load_prompts
+from t2i_parity.dataset_builder.schema import PAIRED
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.audit.pairs import by_subset
-from t2i_parity.generate.audit.stages import audited_rows, prompts_table
 from t2i_parity.generate.entries import ScoreSettings
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run, fingerprint, image_features, image_id, rows_of, seed_of
+from t2i_parity.generate.run import Run, fingerprint, image_features, image_id, seed_of
 from t2i_parity.generate.score import computed
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics.scores import Group, Row, Score
 from t2i_parity.validation.results import Cell
 
 Verdict = Literal["holds", "note", "fault"]
 TOKENIZERS = ("google/mt5-base", "tekken")
 """The tokenizers that a submitted run may have been scored with; no other is fetched because a stranger's record names it."""
-CALIBRATED = ("reader_ceiling.", "share_of_ceiling.")
-"""Scores that stand on a calibration, which is no part of a run: they are no part of a record either."""
 MAX_RESAMPLES = 10_000
 MAX_OBSERVATIONS = 2 * 2**30
 """Bytes. More is not downloaded from a stranger's repository."""
@@ -78,7 +76,7 @@ class Examined:
     """What became of a run: what was found, the scores computed anew, and the cells of each subset."""
 
     findings: tuple[Finding, ...]
-    scores: tuple[Mapping[str, Any], ...] = ()
+    scores: tuple[Score, ...] = ()
     cells: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
 
 
@@ -91,12 +89,12 @@ def open_edition(sources: Iterable[str], record: Mapping[str, Any]) -> Prompts:
     Raises InputError when none of them is.
     """
     asked = record["identity"]["prompts"]
-    columns = MINIMUM if record["kind"] == "generation" else PAIRED
+    columns = () if record["kind"] == "generation" else PAIRED
     differing = []
     for source in sources:
         place, _, revision = source.partition("@") if not Folder(source).exists() else (source, "", "")
         split = {} if asked.get("split") is None else {"split": asked["split"]}
-        opened = open_prompts(place, asked.get("config"), columns=columns, revision=revision or None, **split)
+        opened = load_prompts(place, asked.get("config"), revision=revision or None, **split).need(columns)
         if opened.origin["content_sha256"] == asked["content_sha256"]:
             return opened
         differing.append(f"{source} has {opened.origin['content_sha256'][:12]}")
@@ -167,11 +165,14 @@ def raw(source: Source, local: Folder, name: str, columns: Sequence[str] | None,
             if parquet.metadata.num_rows > limit:
                 raise InputError(f"{name}/{file} has {parquet.metadata.num_rows:,} rows, and at most {limit:,} can be right")
             here = set(parquet.schema_arrow.names)
-            if missing := [column for column in columns or [] if column not in here]:
+            if missing := [column for column in columns or [] if column not in here and column not in ADDED]:
                 raise InputError(f"{name}/{file} has no column {missing[0]}")
             table = parquet.read(None if columns is None else list(columns))
             kinds = {column: _KINDS.get(column, table.schema.field(column).type) for column in table.column_names}
-            return table.cast(pa.schema(list(kinds.items()))).replace_schema_metadata(None)
+            table = table.cast(pa.schema(list(kinds.items()))).replace_schema_metadata(None)
+            for column in [each for each in columns or [] if each not in here]:
+                table = table.append_column(column, pa.nulls(len(table), _KINDS[column]))
+            return table
 
     tables: list[pa.Table] = []
     for file in files:
@@ -200,7 +201,8 @@ def _from_hub(repo_id: str, read: Callable[[str], pa.Table], file: str) -> pa.Ta
 
 
 _KINDS: Mapping[str, pa.DataType] = {
-    **dict.fromkeys(("image_id", *PROMPT_COLUMNS, "judge", "status", "reason"), pa.string()),
+    **dict.fromkeys(("image_id", "judge", "status", "reason"), pa.string()),
+    **{field.name: field.type for field in SCHEMA},
     "seed_index": pa.int32(),
     "seed": pa.int64(),
 }
@@ -217,13 +219,13 @@ def examine(source: Source, record: Mapping[str, Any], edition: Prompts) -> Exam
             settings = _settings(record)
             local = fetched(source, Path(made) / "fetched")
             if record["kind"] == "generation":
-                rows = {row["prompt_id"]: row for row in rows_of(edition.table)}
+                rows = {row["prompt_id"]: row for row in edition.rows}
                 limit = MAX_IMAGES_PER_PROMPT * len(rows)
                 table = raw(source, local, "images", ["image_id", *PROMPT_COLUMNS, "seed_index", "seed", "status", "reason"], limit)
                 faults, kept = _images(table.to_pylist(), rows, record["identity"])
                 key, what = "image_id", f"{len(kept):,} images of {len({row['prompt_id'] for row in kept}):,} prompts, each once"
             else:
-                rows = {row["prompt_id"]: row for row in audited_rows(edition.table)}
+                rows = {row["prompt_id"]: row for row in edition.rows}
                 limit = len(rows)
                 faults, kept = _prompts(raw(source, local, "prompts", list(PROMPT_COLUMNS), limit).to_pylist(), rows)
                 key, what = "prompt_id", f"{len(kept):,} prompts, each once"
@@ -237,7 +239,7 @@ def examine(source: Source, record: Mapping[str, Any], edition: Prompts) -> Exam
             findings.append(Finding.of("observations", faults, f"by {', '.join(judges) or 'nobody'}, once an image or prompt"))
             if faults:
                 return Examined(tuple(findings))
-            scores, _ = computed(run, settings)
+            scores = computed(run, settings).scores
             cells = _cells(run, kept, list(rows.values()))
         except InputError as error:
             return Examined((*findings, Finding.of("run", [str(error)], "")))
@@ -246,9 +248,10 @@ def examine(source: Source, record: Mapping[str, Any], edition: Prompts) -> Exam
     return Examined(tuple(findings), tuple(without_calibration(scores)), cells)
 
 
-def without_calibration(scores: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The scores that a run alone can be asked for again."""
-    return [entry for entry in scores if not entry["metric"].startswith(CALIBRATED)]
+def without_calibration(scores: Iterable[Score]) -> list[Score]:
+    """The scores that a run alone can be asked for again: a calibration is no part of it, and so of no record either."""
+    calibrated = {spec.name for spec in specs().values() if spec.place == "ceilings"}
+    return [score for score in scores if score.metric not in calibrated]
 
 
 def _settings(record: Mapping[str, Any]) -> ScoreSettings:
@@ -272,7 +275,7 @@ def _settings(record: Mapping[str, Any]) -> ScoreSettings:
     return found
 
 
-def _differing(row: Mapping[str, Any], prompt: Mapping[str, Any], where: str) -> list[str]:
+def _differing(row: Row, prompt: Row, where: str) -> list[str]:
     """Where a row says other things of its prompt than the prompt does; a null is left to the prompt."""
     return [
         f"{where}, column {name}: {_short(row[name])}, and the prompts have {_short(prompt[name])}"
@@ -281,14 +284,12 @@ def _differing(row: Mapping[str, Any], prompt: Mapping[str, Any], where: str) ->
     ]
 
 
-def _images(
-    rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, Mapping[str, Any]], identity: Mapping[str, Any]
-) -> tuple[list[str], list[dict[str, Any]]]:
+def _images(rows: Sequence[Row], prompts: Mapping[str, Row], identity: Mapping[str, Any]) -> tuple[list[str], list[Row]]:
     """What is wrong with image rows, and the rows with what the prompts say of themselves."""
     guardrail = identity.get("guardrail")
     made_by, guarded_by = fingerprint(identity["model"]), None if guardrail is None else fingerprint(guardrail)
     faults: list[str] = []
-    kept: list[dict[str, Any]] = []
+    kept: list[Row] = []
     seen: set[Any] = set()
     for number, row in enumerate(rows):
         where = f"images, row {number} ({_short(row['image_id'])})"
@@ -313,9 +314,9 @@ def _images(
     return faults, kept
 
 
-def _prompts(rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
+def _prompts(rows: Sequence[Row], prompts: Mapping[str, Row]) -> tuple[list[str], list[Row]]:
     faults: list[str] = []
-    kept: dict[str, dict[str, Any]] = {}
+    kept: dict[str, Row] = {}
     for number, row in enumerate(rows):
         where = f"prompts, row {number} ({_short(row['prompt_id'])})"
         prompt = prompts.get(row["prompt_id"])
@@ -329,9 +330,7 @@ def _prompts(rows: Sequence[Mapping[str, Any]], prompts: Mapping[str, Mapping[st
     return faults, list(kept.values())
 
 
-def _staged(
-    run: Run, source: Source, local: Folder, key: str, rows: Sequence[Mapping[str, Any]], limit: int
-) -> tuple[list[str], list[str]]:
+def _staged(run: Run, source: Source, local: Folder, key: str, rows: Sequence[Row], limit: int) -> tuple[list[str], list[str]]:
     """Put a run together from rows and from the observations as they were handed in; returns the judges, and what is wrong."""
     faults: list[str] = []
     known = {row[key] for row in rows}
@@ -339,7 +338,7 @@ def _staged(
         schema = image_features().arrow_schema
         run.images().replace(pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema))
     else:
-        run.prompts().replace(prompts_table(rows))
+        run.prompts().replace(pa.Table.from_pylist(list(rows), schema=SCHEMA))
     judges = []
     for judge in local.names("observations"):
         parts = run.observations(judge)  # refuses a name that could leave the folder
@@ -366,7 +365,7 @@ def _staged(
 # Cells --------------------------------------------------------------------------------------------------------------
 
 
-def _cells(run: Run, kept: Sequence[Mapping[str, Any]], prompts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Cell, ...]]:
+def _cells(run: Run, kept: Sequence[Row], prompts: Sequence[Prompt]) -> dict[str, tuple[Cell, ...]]:
     """For each subset that the run has rows of, how many rows the prompts have in each language or variety, and how many were observed."""
     answered = {judge: _answered(run, judge) for judge in run.judges()}
     subsets = dict.fromkeys(row["subset"] for row in kept)
@@ -378,7 +377,7 @@ def _cells(run: Run, kept: Sequence[Mapping[str, Any]], prompts: Sequence[Mappin
                 seen.setdefault(row["prompt_id"], set()).add(row["seed_index"])
         whole = {prompt_id for prompt_id, found in seen.items() if found == indices}
         return {
-            subset: _counted((f"language:{row['language']}", row["prompt_id"] in whole) for row in prompts if row["subset"] == subset)
+            subset: _counted((Group(language=row["language"]), row["prompt_id"] in whole) for row in prompts if row["subset"] == subset)
             for subset in subsets
         }
     pairs = by_subset(prompts)
@@ -398,8 +397,8 @@ def _answered(run: Run, judge: str) -> set[str]:
     return {row[parts.key] for row in parts.read([parts.key, "status"]).to_pylist() if row["status"] == "ok"}
 
 
-def _counted(rows: Iterable[tuple[str, bool]]) -> tuple[Cell, ...]:
-    counts: dict[str, list[int]] = {}
+def _counted(rows: Iterable[tuple[Group, bool]]) -> tuple[Cell, ...]:
+    counts: dict[Group, list[int]] = {}
     for group, observed in rows:
         count = counts.setdefault(group, [0, 0])
         count[0] += 1
@@ -410,32 +409,39 @@ def _counted(rows: Iterable[tuple[str, bool]]) -> tuple[Cell, ...]:
 # Comparing ----------------------------------------------------------------------------------------------------------
 
 
-def differences(claimed: Iterable[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]) -> list[str]:
+def differences(claimed: Iterable[Score], found: Iterable[Score]) -> list[str]:
     """Where scores differ from those computed anew: a value, a count, an interval, a signature, one too many or too few."""
-    there, here = _by_key(claimed), _by_key(found)
+    there, here = ({score.identity: score for score in scores} for scores in (claimed, found))
     faults = []
-    for key, entry in there.items():
-        metric, subset, group, signature = key
-        where = f"{metric} of {group} on {subset}"
+    for key, score in there.items():
         other = here.get(key)
         if other is None:
-            near = [each for each in here if each[:3] == key[:3]]
-            known = f"the signature {signature!r} is claimed, and it is {near[0][3]!r}" if near else "the run has no such score"
-            faults.append(f"{where}: {known}")
+            near = next((each for each in here if each[:4] == key[:4]), None)
+            signed = near and f"the signature {str(score.signature)!r} is claimed, and it is {str(near[4])!r}"
+            faults.append(f"{_where(score)}: {signed or 'the run has no such score'}")
             continue
-        for name in ("value", "ci_low", "ci_high"):
-            if not _equal(entry[name], other[name]):
-                faults.append(f"{where}: {name} {_number(entry[name])} is claimed, and the observations give {_number(other[name])}")
-        for name in ("n", "n_missing", "higher_is_better", "unit"):
-            if entry[name] != other[name]:
-                faults.append(f"{where}: {name} {_short(entry[name])} is claimed, and it is {_short(other[name])}")
-    for metric, subset, group, _ in [key for key in here if key not in there]:
-        faults.append(f"{metric} of {group} on {subset} is left out")
-    return faults
+        for name, mine, its in (
+            ("value", score.value, other.value),
+            *zip(("low end", "high end"), score.ends, other.ends, strict=True),
+        ):
+            if not _equal(mine, its):
+                faults.append(f"{_where(score)}: {name} {_number(mine)} is claimed, and the observations give {_number(its)}")
+        for name, one, another in (
+            ("n", score.n, other.n),
+            ("n_missing", score.n_missing, other.n_missing),
+            ("interval", _how(score), _how(other)),
+        ):
+            if one != another:
+                faults.append(f"{_where(score)}: {name} {_short(one)} is claimed, and it is {_short(another)}")
+    return faults + [f"{_where(score)} is left out" for key, score in here.items() if key not in there]
 
 
-def _by_key(scores: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str, str], Mapping[str, Any]]:
-    return {(entry["metric"], entry["subset"], entry["group"], entry["signature"]): entry for entry in scores}
+def _where(score: Score) -> str:
+    return f"{score.spec.name} of {score.group} on {score.subset}"
+
+
+def _how(score: Score) -> tuple[float, str] | None:
+    return None if score.interval is None else (score.interval.level, score.interval.method)
 
 
 def _equal(one: float | None, other: float | None) -> bool:
@@ -451,9 +457,3 @@ def _number(value: float | None) -> str:
 def _short(value: Any) -> str:
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def read_scores(folder: Folder) -> list[dict[str, Any]]:
-    """What scores.json of a run holds."""
-    scores: list[dict[str, Any]] = json.loads(folder.read("scores.json"))
-    return scores

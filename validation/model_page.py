@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 from huggingface_hub import (
@@ -22,8 +21,9 @@ from huggingface_hub.errors import EntryNotFoundError
 from huggingface_hub.repocard_data import eval_results_to_model_index, model_index_to_eval_results
 
 from t2i_parity.dataset_builder import publish
-from t2i_parity.dataset_builder.benchmark import TASKS, Task
+from t2i_parity.dataset_builder.benchmark import Task, tasks
 from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.metrics.scores import Score
 
 FILE = ".eval_results/t2i-parity.yaml"
 CARD = "README.md"
@@ -39,18 +39,18 @@ class Results:
     date: str
     run: str | None
     user: str | None
-    values: tuple[tuple[Task, Mapping[str, Any]], ...]
+    values: tuple[tuple[Task, Score], ...]
 
 
-def values(scores: Sequence[Mapping[str, Any]]) -> tuple[tuple[tuple[Task, Mapping[str, Any]], ...], list[str]]:
-    """The tasks of the benchmark that a run's scores answer, each with its entry; and the tasks that several judges answer, left out.
+def values(scores: Sequence[Score]) -> tuple[tuple[tuple[Task, Score], ...], list[str]]:
+    """The tasks of the benchmark that a run's scores answer, each with its score; and the tasks that several judges answer, left out.
 
     A model's page shows one number a task, and which of several it should be is not for a program to say.
     """
     found, several = [], []
-    for task in TASKS:
-        answers = [entry for entry in task.value(scores) if entry["subset"] == task.config]
-        if len({entry["signature"] for entry in answers}) == 1:
+    for task in tasks():
+        answers = task.value(scores)
+        if len({score.signature for score in answers}) == 1:
             found.append((task, answers[0]))
         elif answers:
             several.append(task.id)
@@ -63,15 +63,15 @@ def entries(results: Results) -> list[EvalResultEntry]:
         EvalResultEntry(
             dataset_id=results.benchmark,
             task_id=task.id,
-            value=entry["value"],
+            value=score.value,
             dataset_revision=results.revision,
             date=results.date,
             source_url=results.run,
             source_name=None if results.run is None else "T2I Parity run",
             source_user=None if results.run is None else results.user,
-            notes=f"{entry['group']}, n={entry['n']}, {entry['signature']}",
+            notes=f"{score.group}, n={score.n}, {score.signature}",
         )
-        for task, entry in results.values
+        for task, score in results.values
     ]
 
 
@@ -117,11 +117,11 @@ def _write_card(results: Results, path: Path) -> None:
             dataset_revision=results.revision,
             metric_type=task.id,
             metric_name=task.about,
-            metric_value=entry["value"],
+            metric_value=score.value,
             source_name=None if results.run is None else "T2I Parity run",
             source_url=results.run,
         )
-        for task, entry in results.values
+        for task, score in results.values
     ]
     try:
         data = metadata_load(path) or {}

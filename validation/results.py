@@ -14,26 +14,44 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
+from t2i_parity.cards.environment import visible
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics import stored
 from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Direction, Group, Score, Unit
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FOLDER = "results"
 """The folder of the results repository that holds the records."""
 MAX_BYTES = 4 * 2**20
 """No record is longer: 5,000 scores with long signatures take about 3 MiB."""
 MAX_SCORES, MAX_CELLS, MAX_SAMPLES = 5_000, 1_000, 24
 AXES = ("language", "variety", "country")
-"""By what cells and scores are cut, as in a group's name: ``language:hi``."""
+"""By what cells are cut."""
 ID_DIGITS = 16
 _CLOCKS_DIFFER = timedelta(minutes=10)
 
@@ -43,16 +61,35 @@ _CLOCKS_DIFFER = timedelta(minutes=10)
 # Every name that becomes part of a path or an address begins with a letter or digit, and holds no two dots in a row.
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.[A-Za-z0-9_-])*"
 _ORG = r"[A-Za-z0-9](?:[A-Za-z0-9-]|_[A-Za-z0-9-])*"
-_CELL = re.compile(rf"(?:{'|'.join(AXES)}):[A-Za-z0-9][A-Za-z0-9_-]{{0,31}}")
+_CELL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_AXIS = re.compile(r"[a-z][a-z_]{0,31}")
+_MAX_AXES, _MAX_CODE = 8, 200
 
 
 def _utc(moment: datetime) -> datetime:
     return moment.astimezone(timezone.utc)
 
 
-def _signature(text: str) -> str:
-    Signature.parse(text)
-    return text
+def _signature(text: Any) -> Signature:
+    if isinstance(text, Signature):
+        return text
+    if not isinstance(text, str) or len(text) > 600:
+        raise ValueError("expected a signature, a text of at most 600 characters")
+    return Signature.parse(text)
+
+
+def _group(codes: Any) -> Group:
+    """Axes and their codes. A code is a name from somebody's prompts, in any script; nothing in it hides, reorders or leaves a folder."""
+    if not isinstance(codes, Mapping) or len(codes) > _MAX_AXES:
+        raise ValueError(f"expected at most {_MAX_AXES} axes, a code each")
+    for axis, code in codes.items():
+        if not isinstance(axis, str) or _AXIS.fullmatch(axis) is None:
+            raise ValueError(f"{_short(axis)} is no axis")
+        if not isinstance(code, str) or not 1 <= len(code) <= _MAX_CODE or set(code) & set("\n\t") or visible(code) != code:
+            raise ValueError(f"{axis}: expected a code of at most {_MAX_CODE} visible characters")
+        if {".", ".."} & set(re.split(r"[/\\]", code)):
+            raise ValueError(f"{axis}: {_short(code)} is no code")
+    return Group(codes)
 
 
 # "__" stands between organisation and name in a folder, and so is no part of an organisation.
@@ -62,9 +99,9 @@ Subset = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 RecordId = Annotated[str, StringConstraints(pattern=rf"^[0-9a-f]{{{ID_DIGITS}}}$")]
 User = Annotated[str, StringConstraints(pattern=rf"^{_NAME}$", max_length=64)]
-Group = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
-MetricKey = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$", max_length=96)]
-SignatureText = Annotated[str, StringConstraints(max_length=600), AfterValidator(_signature)]
+GroupCodes = Annotated[Group, PlainValidator(_group), PlainSerializer(dict, return_type=dict[str, str])]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
+SignatureText = Annotated[Signature, PlainValidator(_signature), PlainSerializer(str, return_type=str)]
 Path = Annotated[str, StringConstraints(pattern=rf"^{_NAME}(/{_NAME})*$", max_length=240)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 """Free text for people: any script, any sign. Whoever shows it escapes it."""
@@ -116,7 +153,7 @@ class Cell(_Part):
     A row counts as observed when its image was made (in an audit: its prompt was put to the filter) and every judge answered.
     """
 
-    group: Group
+    group: GroupCodes
     expected: Annotated[int, Field(ge=1, le=10**9)]
     observed: Count
 
@@ -127,8 +164,8 @@ class Cell(_Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> Cell:
-        if _CELL.fullmatch(self.group) is None:
-            raise ValueError(f"group {_short(self.group)}: expected {', '.join(f'{name}:code' for name in AXES)}")
+        if len(self.group) != 1 or not all(axis in AXES and _CELL.fullmatch(code) for axis, code in self.group.items()):
+            raise ValueError(f"group {_short(dict(self.group))}: expected one of {', '.join(AXES)}, and its code")
         if self.observed > self.expected:
             raise ValueError(f"{self.group}: {self.observed} rows observed, and only {self.expected} expected")
         return self
@@ -137,26 +174,38 @@ class Cell(_Part):
 class ScoreEntry(_Part):
     """One entry of scores.json, key by key."""
 
-    metric: MetricKey
+    metric: Name
+    key: Name
     subset: Subset
-    group: Group
+    group: GroupCodes
     value: Number | None
     n: Count
     n_missing: Count
-    ci_low: Number | None
-    ci_high: Number | None
+    interval: tuple[Number, Number] | None
+    level: Annotated[float, Field(gt=0, lt=1)] | None
+    method: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_ -]*$", max_length=40)] | None
+    published: Number | None = None
+    unit: Unit
+    direction: Direction
     signature: SignatureText
-    higher_is_better: bool | None
-    unit: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,20}$")]
+
+    @model_serializer(mode="wrap")
+    def _as_in_scores_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in handler(self).items() if name != "published" or value is not None}
+
+    @property
+    def where(self) -> str:
+        """What it is of, for people."""
+        return f"{self.metric}.{self.key} of {self.group}"
 
     @model_validator(mode="after")
     def _consistent(self) -> ScoreEntry:
-        where = f"{self.metric} of {self.group}"
-        if (self.ci_low is None) != (self.ci_high is None):
-            raise ValueError(f"{where}: an interval has two ends, or none")
-        if self.ci_low is not None and self.ci_high is not None and self.ci_low > self.ci_high:
-            raise ValueError(f"{where}: the interval's low end {self.ci_low:g} is above its high end {self.ci_high:g}")
-        if self.value is None and self.ci_low is not None:
+        where = self.where
+        if len({self.interval is None, self.level is None, self.method is None}) > 1:
+            raise ValueError(f"{where}: an interval has two ends, a level and a method, or there is none")
+        if self.interval is not None and self.interval[0] > self.interval[1]:
+            raise ValueError(f"{where}: the interval's low end {self.interval[0]:g} is above its high end {self.interval[1]:g}")
+        if self.value is None and self.interval is not None:
             raise ValueError(f"{where}: an interval without a value")
         if self.value is not None and self.n == 0:
             raise ValueError(f"{where}: a value that stands on no row")
@@ -171,7 +220,7 @@ class Sample(_Part):
     """One image to look at: its path inside the run's repository."""
 
     path: Path
-    group: Group
+    group: GroupCodes
     caption: Label | None = None
 
 
@@ -182,38 +231,49 @@ class Submitter(_Part):
     name: Label | None = None
 
 
-class ResultRecord(_Part):
-    """One model at one revision on one subset of the prompts: its scores, how complete they are, and what they came from."""
+class _Record(_Part):
+    """What records of every version hold."""
 
-    schema_version: Literal[1]
+    schema_version: int
     model: ScoredModel
     run: RunRecord
     prompts: AskedPrompts
     subset: Subset
-    scores: Annotated[tuple[ScoreEntry, ...], Field(min_length=1, max_length=MAX_SCORES)]
-    cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=MAX_CELLS)]
     submitted: Moment
     submitter: Submitter
-    samples: Annotated[tuple[Sample, ...], Field(max_length=MAX_SAMPLES)] = ()
     supersedes: RecordId | None = None
+
+
+class ResultRecord(_Record):
+    """One model at one revision on one subset of the prompts: its scores, how complete they are, and what they came from."""
+
+    schema_version: Literal[2]
+    scores: Annotated[tuple[ScoreEntry, ...], Field(min_length=1, max_length=MAX_SCORES)]
+    cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=MAX_CELLS)]
+    samples: Annotated[tuple[Sample, ...], Field(max_length=MAX_SAMPLES)] = ()
+    _first_id: str = PrivateAttr("")
+    """Of a file of schema_version 1, the id under which it is known; "" for the others."""
+    _first_scores: tuple[ScoreEntry, ...] = PrivateAttr(())
+    """Of such a file, its scores with the signatures that it has, whatever :meth:`unfolded` made of them since."""
 
     @model_validator(mode="after")
     def _consistent(self) -> ResultRecord:
-        seen: set[tuple[str, str, str]] = set()
+        seen: set[tuple[str, str, Group, Signature]] = set()
         for entry in self.scores:
             if entry.subset != self.subset:
-                raise ValueError(f"{entry.metric} of {entry.group} is on the subset {entry.subset!r}, the record on {self.subset!r}")
-            key = (entry.metric, entry.group, entry.signature)
+                raise ValueError(f"{entry.where} is on the subset {entry.subset!r}, the record on {self.subset!r}")
+            key = (entry.metric, entry.key, entry.group, entry.signature)
             if key in seen:
-                raise ValueError(f"{entry.metric} of {entry.group} comes twice under the signature {entry.signature!r}")
+                raise ValueError(f"{entry.where} comes twice under the signature {str(entry.signature)!r}")
             seen.add(key)
-        groups = [cell.group for cell in self.cells]
-        if repeated := sorted({group for group in groups if groups.count(group) > 1}):
-            raise ValueError(f"the cell {repeated[0]} comes twice")
-        declared = set(groups)
+        declared: set[Group] = set()
+        for cell in self.cells:
+            if cell.group in declared:
+                raise ValueError(f"the cell {cell.group} comes twice")
+            declared.add(cell.group)
         for entry in self.scores:
-            if entry.group.partition(":")[0] in AXES and "," not in entry.group and entry.group not in declared:
-                raise ValueError(f"{entry.metric} is scored for {entry.group}, and no cell says how many rows are expected there")
+            if len(entry.group) == 1 and entry.group.axes[0] in AXES and entry.group not in declared:
+                raise ValueError(f"{entry.where} is scored, and no cell says how many rows are expected there")
         if self.samples and self.run.repository is None:
             raise ValueError("samples lie in the run's repository, and run.repository is null")
         if self.run.started > self.submitted:
@@ -223,7 +283,12 @@ class ResultRecord(_Part):
     @cached_property
     def id(self) -> str:
         """The first 16 hex digits of :func:`digest` over the whole record: another content is another record."""
-        return digest(self.model_dump(mode="json"))[:ID_DIGITS]
+        return self._first_id or digest(self.model_dump(mode="json"))[:ID_DIGITS]
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it was written as schema_version 1."""
+        return self._first_id != ""
 
     @property
     def incomplete(self) -> tuple[Cell, ...]:
@@ -231,9 +296,25 @@ class ResultRecord(_Part):
         return tuple(cell for cell in self.cells if not cell.complete)
 
     @property
-    def signatures(self) -> frozenset[str]:
+    def signatures(self) -> frozenset[Signature]:
         """Under which signatures it has scores."""
         return frozenset(entry.signature for entry in self.scores)
+
+    def read(self) -> list[Score]:
+        """Its scores, typed: units and directions are those that the metrics declare, whatever the record says."""
+        return stored.read((entry.model_dump() for entry in self.scores), specs())
+
+    def unfolded(self, known: Iterable[Signature]) -> ResultRecord:
+        """Itself; of a record of schema_version 1, the same with those of the known signatures that its own were written from.
+
+        Version 0.1 wrote a signature inside another so that nobody can tell its parts again, and no record says which it was.
+        """
+        if not self.is_first:
+            return self
+        by_folding = stored.by_folding(known)
+        there = {entry.signature: stored.unfolded(entry.signature, by_folding) for entry in self._first_scores}
+        scores = tuple(entry.model_copy(update={"signature": there[entry.signature]}) for entry in self._first_scores)
+        return self.model_copy(update={"scores": scores})
 
     def as_json(self) -> str:
         """The file's text, one score a line, the same for the same record."""
@@ -269,6 +350,63 @@ def scored_model(id: str, revision: str, name: str | None = None) -> ScoredModel
         ) from error
 
 
+# Version 1 ----------------------------------------------------------------------------------------------------------
+
+_FirstGroup = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_CODE)]
+
+
+class _FirstScore(_Part):
+    metric: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$", max_length=96)]
+    subset: Subset
+    group: _FirstGroup
+    value: Number | None
+    n: Count
+    n_missing: Count
+    ci_low: Number | None
+    ci_high: Number | None
+    signature: Annotated[str, StringConstraints(max_length=600)]
+    higher_is_better: bool | None
+    unit: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,20}$")]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> _FirstScore:
+        if (self.ci_low is None) != (self.ci_high is None):
+            raise ValueError(f"{self.metric} of {_short(self.group)}: an interval has two ends, or none")
+        return self
+
+
+class _FirstCell(_Part):
+    group: _FirstGroup
+    expected: int
+    observed: int
+
+
+class _FirstSample(_Part):
+    path: str
+    group: _FirstGroup
+    caption: Label | None = None
+
+
+class _FirstRecord(_Record):
+    """A record as version 0.1 wrote it: groups and signatures are texts in its own manner."""
+
+    schema_version: Literal[1]
+    scores: Annotated[tuple[_FirstScore, ...], Field(max_length=MAX_SCORES)]
+    cells: Annotated[tuple[_FirstCell, ...], Field(max_length=MAX_CELLS)]
+    samples: Annotated[tuple[_FirstSample, ...], Field(max_length=MAX_SAMPLES)] = ()
+
+    def record(self) -> ResultRecord:
+        """The same as a record of today, known under the id that it has. Raises ValueError for what no record may hold."""
+        content = self.model_dump(mode="json")
+        content["schema_version"] = SCHEMA_VERSION
+        content["scores"] = [score.json() for score in stored.read(content["scores"], specs())]
+        for part in (*content["cells"], *content["samples"]):
+            part["group"] = dict(stored.first_group(part["group"]))
+        record = ResultRecord.model_validate_json(json.dumps(content))
+        record._first_id, record._first_scores = digest(self.model_dump(mode="json"))[:ID_DIGITS], record.scores
+        return record
+
+
 # Paths --------------------------------------------------------------------------------------------------------------
 
 
@@ -290,13 +428,13 @@ def parse(content: bytes, where: str) -> ResultRecord:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is no result record: not valid JSON ({first_line(error)}). Write it with t2i-parity submit") from error
     version = found.get("schema_version") if isinstance(found, dict) else None
-    if version != SCHEMA_VERSION or isinstance(version, bool):
+    if version not in (1, SCHEMA_VERSION) or isinstance(version, bool):
         raise InputError(
             f"{where}: schema_version: expected {SCHEMA_VERSION}, got {_short(version)}. "
             "Hand the result in with a t2i-parity of this version"
         )
     try:
-        return ResultRecord.model_validate_json(content)
+        return _FirstRecord.model_validate_json(content).record() if version == 1 else ResultRecord.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the record"
@@ -304,6 +442,8 @@ def parse(content: bytes, where: str) -> ResultRecord:
         got = "" if first["type"] in ("value_error", "missing") else f", got {_short(first['input'])}"
         message = first["msg"].removeprefix("Value error, ")
         raise InputError(f"{where}: {place}: {message}{got}{more}. A record is written by t2i-parity submit, and not edited") from error
+    except ValueError as error:
+        raise InputError(f"{where}: {first_line(error)}. A record is written by t2i-parity submit, and not edited") from error
 
 
 def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -337,6 +477,21 @@ class Results:
 
     files: tuple[ResultFile, ...]
     refused: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(file.record.is_first for file in self.files):
+            known = {signature for file in self.files if not file.record.is_first for signature in file.record.signatures}
+            object.__setattr__(self, "files", tuple(replace(file, record=file.record.unfolded(known)) for file in self.files))
+
+    def having(self, path: str, record: ResultRecord) -> Results:
+        """The same with one more."""
+        return Results((*self.files, ResultFile(path, record)), self.refused)
+
+    def replaced(self, record: ResultRecord) -> list[ResultFile]:
+        """Those of the same model, revision and subset under whose signatures a new record has scores too, first submitted first."""
+        together = self.having("", record)
+        new = together.files[-1]
+        return [file for file in together.of(record) if file is not new and file.record.signatures & new.record.signatures]
 
     def of(self, record: ResultRecord) -> list[ResultFile]:
         """The records of the same model, revision and subset, first submitted first."""
@@ -411,14 +566,14 @@ def _local(source: str, revision: str | None) -> str:
 # What stands --------------------------------------------------------------------------------------------------------
 
 
-def standing(results: Results) -> list[tuple[ResultFile, frozenset[str]]]:
+def standing(results: Results) -> list[tuple[ResultFile, frozenset[Signature]]]:
     """The records that stand, each with the signatures under which it does.
 
     Of records of one model, revision and subset, the scores under a signature are those of the record submitted last; of two submitted at
     the same moment, of the one that supersedes the other, or else of the higher id. A record all of whose signatures a later one has is
     left out.
     """
-    last: dict[tuple[str, str, str, str], ResultFile] = {}
+    last: dict[tuple[str, str, str, Signature], ResultFile] = {}
     for file in sorted(results.files, key=_order):
         for signature in file.record.signatures:
             key = (*_place(file.record), signature)
@@ -428,7 +583,7 @@ def standing(results: Results) -> list[tuple[ResultFile, frozenset[str]]]:
             )
             if not replaced:
                 last[key] = file
-    stands: dict[str, set[str]] = {}
+    stands: dict[str, set[Signature]] = {}
     for (*_, signature), file in last.items():
         stands.setdefault(file.path, set()).add(signature)
     return [(file, frozenset(stands[file.path])) for file in results.files if file.path in stands]
@@ -451,7 +606,6 @@ def faults_of_addition(results: Results, path: str, record: ResultRecord, now: d
     ``results`` are what the repository holds without it, ``now`` is when it is looked at. Whether its scores are right is not asked here.
     """
     faults = []
-    earlier = results.of(record)
     if results.with_id(record.id):
         faults.append(f"the record {record.id} is there already")
     if any(file.path == path for file in results.files):
@@ -460,7 +614,7 @@ def faults_of_addition(results: Results, path: str, record: ResultRecord, now: d
         faults.append(f"{path}: this record belongs at {results.path_for(record)}")
     if record.submitted > now + _CLOCKS_DIFFER:
         faults.append(f"submitted {record.submitted:%Y-%m-%dT%H:%MZ}: that is not yet")
-    replaced = [file for file in earlier if file.record.signatures & record.signatures]
+    replaced = results.replaced(record)
     if replaced and record.supersedes != replaced[-1].record.id:
         faults.append(
             f"supersedes: expected {replaced[-1].record.id}, the last record of this model, revision, subset and signature, "
@@ -480,7 +634,7 @@ def faults_of_addition(results: Results, path: str, record: ResultRecord, now: d
 
 def new_record(
     run: Mapping[str, Any],
-    scores: Iterable[Mapping[str, Any]],
+    scores: Iterable[Score],
     *,
     model: ScoredModel,
     subset: str,
@@ -492,7 +646,7 @@ def new_record(
     samples: Iterable[Sample] = (),
     supersedes: str | None = None,
 ) -> ResultRecord:
-    """The record of a scored run: ``run`` is what its run.json holds, ``scores`` what its scores.json holds.
+    """The record of a scored run: ``run`` is what its run.json holds.
 
     Of the scores those of ``subset`` are kept; ``repository`` and ``revision`` say where the run was published. Raises InputError when a
     part is not what a record may hold.
@@ -509,7 +663,7 @@ def new_record(
         },
         "prompts": {name: run["identity"]["prompts"].get(name) for name in AskedPrompts.model_fields},
         "subset": subset,
-        "scores": [dict(entry) for entry in scores if entry["subset"] == subset],
+        "scores": [score.json() for score in scores if score.subset == subset],
         "cells": [cell.model_dump(mode="json") for cell in cells],
         "submitted": submitted.isoformat(),
         "submitter": submitter.model_dump(mode="json"),

@@ -18,11 +18,12 @@ from huggingface_hub import HfApi, hf_hub_download
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import RepoFile
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import Prompts
-from t2i_parity.dataset_builder.storage import Folder
+from t2i_parity.dataset_builder.prompts import Prompts
 from t2i_parity.generate.run import Run
+from t2i_parity.metrics.scores import Score
 from t2i_parity.validation.examination import (
     Examined,
     Finding,
@@ -30,7 +31,6 @@ from t2i_parity.validation.examination import (
     differences,
     examine,
     open_edition,
-    read_scores,
     told,
     without_calibration,
 )
@@ -38,7 +38,6 @@ from t2i_parity.validation.results import (
     FOLDER,
     MAX_BYTES,
     Cell,
-    ResultFile,
     ResultRecord,
     Results,
     ScoredModel,
@@ -65,12 +64,12 @@ class Checked:
     run: Run
     edition: Prompts
     examined: Examined
-    scores: tuple[Mapping[str, Any], ...]
+    scores: tuple[Score, ...]
 
     @property
     def subsets(self) -> list[str]:
         """The subsets that have scores and cells."""
-        scored = dict.fromkeys(entry["subset"] for entry in self.scores)
+        scored = dict.fromkeys(score.subset for score in self.scores)
         return [subset for subset in scored if subset in self.examined.cells]
 
     def incomplete(self, subset: str) -> list[Cell]:
@@ -128,7 +127,8 @@ def published(repository: str, checked: Checked) -> Published:
     file = publish.patiently(
         "fetch the scores", target, lambda: hf_hub_download(repository, "scores.json", repo_type="dataset", revision=commit)
     )
-    if differences(checked.scores, without_calibration(read_scores(Folder(str(Path(file).parent))))):
+    # Signatures that version 0.1 wrote are read by those of the judges, which stand in the run's own record.
+    if differences(checked.scores, without_calibration(Run(str(Path(file).parent), checked.run.record).scores())):
         raise InputError(f"{repository} holds this run with other scores; push it again: {_push(checked, repository)}")
     return Published(repository, commit)
 
@@ -153,7 +153,6 @@ def records(
     """
     made = []
     for subset in subsets:
-        signatures = {entry["signature"] for entry in checked.scores if entry["subset"] == subset}
         parts: dict[str, Any] = {
             "model": model,
             "subset": subset,
@@ -164,8 +163,7 @@ def records(
             "revision": None if place is None else place.commit,
         }
         record = new_record(checked.run.record, checked.scores, **parts)
-        earlier = [file for file in results.of(record) if file.record.signatures & signatures]
-        if earlier:
+        if earlier := results.replaced(record):
             record = new_record(checked.run.record, checked.scores, **parts, supersedes=earlier[-1].record.id)
             if stable(earlier[-1].record) == stable(record):
                 raise InputError(f"the board has just this result already: {earlier[-1].path}")
@@ -246,7 +244,7 @@ class Verdict:
         """Whether it may be merged: it adds a record, and nothing is at fault."""
         return bool(self.records) and all(finding.verdict != "fault" for _, finding in self.all)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """The whole verdict as plain values."""
         return {
             "source": self.source,
@@ -297,7 +295,7 @@ def judge(source: str, prompts: Sequence[str] = ()) -> Verdict:
     for path in filter(_PATH.fullmatch, added):
         verdict = _record_verdict(board, head, path, after[path][1], results, str(details.author), prompts)
         if verdict.record is not None:
-            results = Results((*results.files, ResultFile(path, verdict.record)), results.refused)
+            results = results.having(path, verdict.record)
         verdicts.append(verdict)
     return Verdict(source, head, str(details.author), tuple(findings), tuple(verdicts))
 
@@ -374,9 +372,15 @@ def _run_findings(record: ResultRecord, prompts: Sequence[str]) -> list[Finding]
     findings += examined.findings
     if not examined.scores:
         return findings
-    claimed = [entry.model_dump() for entry in record.scores]
-    found = [entry for entry in examined.scores if entry["subset"] == record.subset]
-    findings.append(Finding.of("scores", differences(claimed, found), f"all {len(claimed):,} come out again from the observations"))
+    found = [score for score in examined.scores if score.subset == record.subset]
+    record = record.unfolded({score.signature for score in found})
+    faults = [
+        f"{entry.where}: {entry.direction} and {entry.unit} are claimed, and it is {score.spec.direction} and {score.spec.unit}"
+        for entry, score in zip(record.scores, record.read(), strict=True)
+        if (entry.direction, entry.unit) != (score.spec.direction, score.spec.unit)
+    ]
+    faults += differences(record.read(), found)
+    findings.append(Finding.of("scores", faults, f"all {len(found):,} come out again from the observations"))
     findings.append(_cells_finding(record, examined.cells.get(record.subset, ())))
     if there["kind"] == "generation":
         made = there["identity"]["model"]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.console import output, say
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.settings import listed, pairs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,12 +96,12 @@ def construct(
     for owner, options in given.items():
         if owner != pipeline and (wrong := [option for option, value in options.items() if value]):
             raise InputError(f"{', '.join(wrong)}: only the pipeline {owner} takes this")
-    chosen = roles(_pairs(set or [], "--set"))
+    chosen = roles(pairs(set or [], "--set"))
     read = read_captions(
         captions, column=text_column, id_column=id_column, split=split, license=license, limit=limit, default_label="benign"
     )
     bad = read_captions(toxic, split=split, license=toxic_license, limit=limit, default_label="toxic") if toxic else None
-    versions = _pairs(template or [], "--template")
+    versions = pairs(template or [], "--template")
     console = output()
     place = Workplace(work)
     desk = None
@@ -146,7 +147,7 @@ def _lingt2i(
     usual = Plan()
     plan = Plan(
         name=name or usual.name,
-        languages=_listed(languages) if languages else usual.languages,
+        languages=listed(languages) if languages else usual.languages,
         words=words or usual.words,
         every=every,
         chrf_threshold=usual.chrf_threshold if chrf is None else chrf,
@@ -177,7 +178,7 @@ def _run_lingt2i(made: LingT2I, desk: Desk, place: Workplace, out: Path, console
     waiting = [text for text in done["correct"].faulty if text.fault != "dropped_by_person"]
     page = place.write(_corrections_page(waiting), "corrections.html")
     if waiting:
-        console.print(f"{len(waiting)} translations are flagged and wait for a person: open {page}", soft_wrap=True, markup=False)
+        say(f"{len(waiting)} translations are flagged and wait for a person: open {page}")
     kept = done["pairs"].good
     _record(place, done, desk, {"plan": asdict(made.plan), "templates": {name: each.id for name, each in made.templates.items()}})
     _same_model(desk, console)
@@ -263,7 +264,7 @@ def _human_check(made: LingT2I, kept: Sequence[Text], place: Workplace, console:
     sample = made.human_sample(kept)
     page = review_page(_items(sample, told=False), kind="check", title="Human check of translations", form=FORMAT, qualities=QUESTIONS)
     path = place.write(page, "review.html")
-    console.print(f"{len(sample)} translations for the human check: {path}", soft_wrap=True, markup=False)
+    say(f"{len(sample)} translations for the human check: {path}")
     texts = {text.id: text for text in kept}
     said = [verdict for verdict in made.verdicts if verdict.kind == "check"]
     current = [verdict for verdict in said if verdict.id in texts and verdict.about(texts[verdict.id].text)]
@@ -334,8 +335,8 @@ def _dialect(
     from t2i_parity.dataset_builder.pipelines.dialect import CROSS_LINGUAL, Dialect, Plan, own_examples, read_examples
 
     usual = Plan()
-    others = usual.cross_lingual if cross_lingual is None else () if cross_lingual == "none" else _listed(cross_lingual)
-    plan = Plan(name or usual.name, _listed(varieties) if varieties else usual.varieties, others, words or usual.words)
+    others = usual.cross_lingual if cross_lingual is None else () if cross_lingual == "none" else listed(cross_lingual)
+    plan = Plan(name or usual.name, listed(varieties) if varieties else usual.varieties, others, words or usual.words)
     given = read_examples(examples) if examples else {}
     wanted = {*plan.varieties, *plan.cross_lingual, *(CROSS_LINGUAL.get(code, "") for code in plan.cross_lingual)}
     return Dialect(plan, captions, roles, {**own_examples(), **given}, versions, toxic, own_examples=bool(wanted - given.keys()))
@@ -406,14 +407,13 @@ class _FilterScorer:
 
 
 def _scorers(named: Sequence[str]) -> dict[str, _FilterScorer]:
-    from t2i_parity.dataset_builder.pipelines.roles import provided
+    from t2i_parity.dataset_builder.registry import of
 
     scorers: dict[str, _FilterScorer] = {}
     for spec in named:
         name, *options = spec.split(",")
-        load = provided("text_filter", "a toxicity scorer is one of the text filters of generate")
         label = name if name not in scorers else f"{name}_{len(scorers) + 1}"
-        scorers[label] = _FilterScorer(load(name, _pairs(options, "--toxicity")))
+        scorers[label] = _FilterScorer(of("filter").load(name, pairs(options, "--toxicity")))
     return scorers
 
 
@@ -571,9 +571,9 @@ def _written(console: Console, out: Path, config: str, n: int, done: Mapping[str
         paid += outcome.tally.paid
     console.print(f"Tokens paid for in this run: {paid.input_tokens:,} read, {paid.output_tokens:,} written")
     for each in absent:
-        console.print(f"Note: {each}", soft_wrap=True, markup=False)
-    console.print(f'{n:,} rows. Open them: load_dataset("{out}", "{config}", split="test")', soft_wrap=True, markup=False)
-    console.print(f"Check them: t2i-parity validate {out}", soft_wrap=True, markup=False)
+        say(f"Note: {each}")
+    say(f'{n:,} rows. Open them: load_dataset("{out}", "{config}", split="test")')
+    say(f"Check them: t2i-parity validate {out}")
 
 
 @contextmanager
@@ -595,17 +595,3 @@ def _progress(desk: Desk, console: Console) -> Iterator[Any]:
 
         desk.progress = counted
         yield told
-
-
-def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
-    found = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise InputError(f"{option} {pair}: expected NAME=VALUE")
-        found[name] = value
-    return found
-
-
-def _listed(value: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.strip() for each in value.split(",") if each.strip()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.console import output, say
 from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,11 +86,6 @@ def push(
             return
         for each, plan in planned:
             tell(plan, publish.push(each, plan), next(iter(each.tables)))
-
-
-def say(text: str) -> None:
-    """One line of plain text."""
-    output().print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 def show_plan(plan: Plan, what: str, left: Collection[str] = ()) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from t2i_parity.dataset_builder.controls import NEUTRAL, Row, derived, originals
+from t2i_parity.dataset_builder.controls import NEUTRAL, TAGGED, Row, control_of, derived, originals
 from t2i_parity.dataset_builder.countries import countries
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, Culture, Having
@@ -37,10 +37,6 @@ _NO_PLACES = frozenset({"Chad", "Georgia", "Jersey", "Jordan", "Turkey"})
 """Countries whose name is as often a person's, a bird's or a cloth's."""
 
 
-TAGGED = "culture_tag_"
-"""How the subset of a tagged prompt begins; the culture's language code follows."""
-
-
 def expected_culture(row: Row) -> str | None:
     """The culture that an image of a row is expected to show, as ``culture_alignment`` calls it: the tag's, else the language's.
 
@@ -49,15 +45,16 @@ def expected_culture(row: Row) -> str | None:
 
     >>> expected_culture({"subset": "lingt2i_content", "language": "hi"})
     'Indian'
-    >>> expected_culture({"subset": "culture_tag_ja", "language": "en"})
+    >>> expected_culture({"derivation": "culture_tagged", "prompt_id": "a-style-ja", "derived_from": "a", "language": "en"})
     'Japanese'
     >>> expected_culture({"subset": "dialect", "language": "en", "variety": "IndE"}) is None
     True
     """
     if row.get("render_text") is not None or row.get("country") is not None or row.get("variety") not in (None, "SAE", "BrE"):
         return None
-    subset = row["subset"] or ""
-    code = subset.removeprefix(TAGGED) if subset.startswith(TAGGED) else LANGUAGES[row["language"]].standard or row["language"]
+    control = control_of(row)
+    tag = control.of if control is not None and control.kind == TAGGED else None
+    code = tag or LANGUAGES[row["language"]].standard or row["language"]
     return CULTURES[code].expected if code in CULTURES else None
 
 
@@ -109,8 +106,8 @@ def derive(rows: Sequence[Row], *, cultures: Iterable[str] = LINGT2I_LANGUAGES, 
                 row,
                 f"style-{code}",
                 prompt=tagged(row["prompt"], CULTURES[code].phrase),
-                subset=f"{TAGGED}{code}",
-                derivation="culture_tagged",
+                subset=f"culture_tag_{code}",
+                derivation=TAGGED,
                 producer=f"{rule}, {CULTURES[code].phrase}",
             )
     if not found:

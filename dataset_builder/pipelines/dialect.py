@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.csv
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.chat import Completion
 from t2i_parity.dataset_builder.controls import check
 from t2i_parity.dataset_builder.controls.encoders import TextEncoder
@@ -279,7 +280,7 @@ class Dialect:
     def _producer(self, role: str, template: str) -> str:
         return f"{self.roles[role].settings.identity}, {self.templates[template].id}"
 
-    def _decided_by(self, role: str, template: str) -> dict[str, Any]:
+    def _decided_by(self, role: str, template: str) -> JsonObject:
         chosen = self.roles[role].settings
         return {
             "model": chosen.identity,

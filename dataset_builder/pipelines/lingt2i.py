@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
+from t2i_parity.cards.documents import Json, JsonObject
 from t2i_parity.dataset_builder.chat import Completion, JsonSchema
 from t2i_parity.dataset_builder.controls import check
 from t2i_parity.dataset_builder.controls.encoders import TextEncoder
@@ -95,14 +96,14 @@ ASPECTS: dict[str, Aspect] = {
 
 TEMPLATES = ("extract", "rewrite", "compress", "expand", "translate", "back_translate", "cross_check")
 
-_EXTRACTED = {
+_EXTRACTED: Json = {
     "type": "object",
     "required": ["holds", "details"],
     "properties": {"holds": {"type": "boolean"}, "details": {"type": "array", "items": {"type": "string"}}},
     "additionalProperties": False,
 }
 _PROBLEMS = ("meaning", "culture", "fluency", "bias")
-_CHECKED = {
+_CHECKED: Json = {
     "type": "object",
     "required": ["problems", "reason", "correction"],
     "properties": {
@@ -460,7 +461,7 @@ class LingT2I:
         read: Callable[[Completion], Any],
         expected: Any,
         expected_text: str | None = None,
-        schema: Mapping[str, Any] | None = None,
+        schema: Json | None = None,
     ) -> Call[Any]:
         chosen = self.roles[role].settings
         held = JsonSchema(template, schema) if schema is not None and chosen.structured else None
@@ -476,7 +477,7 @@ class LingT2I:
         producer = self._producer(role, *names)
         return lambda text, said: text.but(text=said, producer=producer).checked(passed)
 
-    def _decided_by(self, role: str, template: str) -> dict[str, Any]:
+    def _decided_by(self, role: str, template: str) -> JsonObject:
         chosen = self.roles[role].settings
         return {
             "model": chosen.identity,

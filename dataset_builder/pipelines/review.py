@@ -13,8 +13,9 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.dataset_builder.answers import AnswerError, fitting
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.schema import text_sha256
@@ -26,7 +27,7 @@ DECISIONS = ("keep", "correct", "drop")
 
 Kind = Literal["corrections", "check"]
 
-_SCHEMA: Mapping[str, Any] = {
+_SCHEMA: Json = {
     "type": "object",
     "required": ["format", "kind", "reviewer", "verdicts"],
     "properties": {

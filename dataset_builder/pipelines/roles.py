@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,11 +17,10 @@ from pydantic import Field
 
 from t2i_parity.dataset_builder.chat import ChatModel, Prices, over_http
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.registry import of
 from t2i_parity.dataset_builder.settings import settings
 
 ROLES = ("writer", "translator", "reviewer")
-PROVIDERS = "t2i_parity.providers"
-"""The entry-point group by which packages above this one hand in what runs a model in this process."""
 
 Count = Annotated[int, Field(ge=1)]
 Price = Annotated[float, Field(ge=0)]
@@ -97,7 +95,7 @@ class Role:
         """The model itself. Raises InputError when it cannot be had."""
         chosen = self.settings
         if chosen.backend == "transformers":
-            local: ChatModel = local_chat()(
+            local: ChatModel = of("chat model").load("transformers")(
                 chosen.model,
                 revision=chosen.revision,
                 dtype=chosen.dtype,
@@ -164,19 +162,3 @@ def _files_sha256(folder: Path) -> str:
                 while block := file.read(1 << 24):
                     digest.update(block)
     return digest.hexdigest()
-
-
-def local_chat() -> Any:
-    """What loads a transformers model as a chat model. Raises InputError when nothing that is installed does."""
-    return provided("chat", "backend transformers runs a model in this process")
-
-
-def provided(name: str, why: str) -> Any:
-    """What a package above this one hands in under a name of ``PROVIDERS``."""
-    for entry in entry_points(group=PROVIDERS):
-        if entry.name == name:
-            return entry.load()
-    raise InputError(
-        f"{why}, by the entry point {name} of {PROVIDERS}, which is not installed. Install this project anew, with what it generates with: "
-        "pip install -e '.[generate]'"
-    )

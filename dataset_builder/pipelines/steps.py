@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.dataset_builder.chat import Usage
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.pipelines.calls import Call, Desk, Got, Tally
@@ -97,7 +98,7 @@ class Step:
     name: str
     needs: tuple[str, ...]
     run: Run
-    decided_by: Mapping[str, Any] = field(default_factory=dict)
+    decided_by: Json = field(default_factory=dict)
     about: str = ""
 
 

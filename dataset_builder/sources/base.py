@@ -75,7 +75,7 @@ class UpstreamError(InputError):
         super().__init__(
             f"{place} is not {source.title}{f' at {source.revision}' if source.revision else ''} as its importer expects it, "
             f"{len(differences)} difference{'s' if several else ''}: {told}. Take the files from {source.default}; "
-            f"if the upstream itself has changed, what is expected stands in dataset_builder/sources/{source.name}.py"
+            f"if the upstream itself has changed, what is expected stands in {source.read.__module__}"
         )
 
 

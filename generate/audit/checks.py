@@ -8,37 +8,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit.pairs import Pair
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import PROMPT_CHECKS
 from t2i_parity.metrics._common import Resampling, Signature, estimate, ratio
 from t2i_parity.metrics.scores import Group, Score
 
-FIELDS = ("check", "verdict", "score", "by")
 MOST_VERDICTS = 12
 """A check with more different verdicts than this holds names, not judgements; its verdicts are not counted out."""
 
 
-def checks_of(table: pa.Table) -> list[list[dict[str, Any]]]:
-    """The column ``checks`` of a prompts table, [] in each row where there is none.
-
-    Raises InputError when the column is there and does not hold check, verdict, score and by.
-    """
-    if "checks" not in table.column_names:
-        return [[] for _ in range(len(table))]
-    kind = table.schema.field("checks").type
-    item = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
-    if item is None or not pa.types.is_struct(item) or not set(FIELDS) <= {field.name for field in item}:
-        raise InputError(
-            f"column checks: expected a list of {{{', '.join(FIELDS)}}} in each row, got {kind}. Rename the column, or drop it"
-        )
-    return [[{name: each[name] for name in FIELDS} for each in cell or []] for cell in table["checks"].to_pylist()]
-
-
-def summary(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair], settings: ScoreSettings) -> Scores:
+def summary(subset: str, rows: Sequence[Prompt], pairs: Sequence[Pair], settings: ScoreSettings) -> Scores:
     """Of every check on the varieties' rows: its mean score, and the share of each verdict, by variety and label.
 
     A row without the check is missing. What the typos' maker noted is told where the typos are.

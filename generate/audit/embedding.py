@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import SEMANTIC_PRESERVATION, SHIFT_DIRECTION
-from t2i_parity.metrics._common import FloatArray, Resampling, Signature, WholeSums, estimate, ratio
+from t2i_parity.metrics._common import Answer, FloatArray, Resampling, Signature, WholeSums, estimate, ratio
 from t2i_parity.metrics.scores import Group, Interval, Score
 
 VERSION = "1.0"
@@ -132,7 +132,7 @@ def directions(subset: str, pairs: Sequence[Pair], vectors: Sequence[Vector], en
     return scores
 
 
-def _direction(pairs: Sequence[Pair], vectors: Sequence[Vector], settings: ScoreSettings) -> dict[str, Any]:
+def _direction(pairs: Sequence[Pair], vectors: Sequence[Vector], settings: ScoreSettings) -> Answer:
     """The sums of each pair: cosines to typos, cosines among typos, lengths; each with how many there are."""
     rows = []
     for pair in pairs:
@@ -160,7 +160,7 @@ def _direction(pairs: Sequence[Pair], vectors: Sequence[Vector], settings: Score
     return {**values, **counts, **ci}
 
 
-def _means(columns: dict[str, Sequence[float | None]], pairs: Sequence[Pair], settings: ScoreSettings) -> dict[str, Any]:
+def _means(columns: dict[str, Sequence[float | None]], pairs: Sequence[Pair], settings: ScoreSettings) -> Answer:
     ((name, cells),) = columns.items()
     kept = [(cell, pair.pair_id) for cell, pair in zip(cells, pairs, strict=True) if cell is not None]
     parts = np.array([[1.0, cell] for cell, _ in kept]).reshape(-1, 2)

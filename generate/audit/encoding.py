@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.controls import encoders
-from t2i_parity.dataset_builder.controls.encoders import TextEncoder, Vectors
-from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.controls.encoders import TextEncoder
+from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.filters import field
-from t2i_parity.generate.filters.python_function import imported
 
 VECTOR_COLUMNS: Mapping[str, pa.DataType] = {"vector": pa.list_(pa.float32())}
 
@@ -55,33 +53,6 @@ class Encoding:
         ]
 
 
-class FunctionEncoder:
-    """A function of the user's that turns a list of texts into vectors of one width; they are brought to length 1."""
-
-    def __init__(self, function: str, version: str = "unknown") -> None:
-        self._function: Callable[[list[str]], Any] = imported(function)
-        self._signature = f"python|function:{field(function)}|v:{field(version)}"
-
-    def signature(self) -> str:
-        """The function's name, and the version that the user gives it."""
-        return self._signature
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """What the function answers, each vector divided by its length."""
-        try:
-            # A vector without a length has no direction: it stays not a number, and is told to be a failure.
-            with np.errstate(invalid="ignore"):
-                return encoders.unit(np.atleast_2d(np.asarray(self._function(list(texts)), np.float64)))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{self._signature}: expected one vector of numbers a text ({first_line(error)})") from error
-
-
-def load(spec: str, options: Mapping[str, str]) -> tuple[str, Encoding]:
-    """The encoder that a user named, by name or as module:function, and what its embeddings are called in the run."""
-    if ":" in spec:
-        unknown = sorted(set(options) - {"version"})
-        if unknown:
-            raise InputError(f"the encoder {spec} has no setting {unknown[0]!r}; it takes: version")
-        name = spec.rpartition(":")[2].rpartition(".")[2]
-        return name, Encoding(name, FunctionEncoder(spec, **options))
-    return spec, Encoding(spec, encoders.load(spec, **options))
+def load(spec: str, options: Mapping[str, str]) -> Encoding:
+    """The encoder that a user named, by name or as module:Object."""
+    return Encoding(encoders.ENCODERS.find(spec).name, encoders.load(spec, options))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from t2i_parity.dataset_builder.controls import typos
+from t2i_parity.dataset_builder.controls import TYPOS, control_of, typos
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.metrics.scores import Group
 
 
-def variety_of(row: Mapping[str, Any]) -> str:
+def variety_of(row: Prompt) -> str:
     """What is compared in a pair: the variety of English, or the language where a row has no variety.
 
     >>> variety_of({"variety": None, "language": "bar"})
@@ -33,13 +33,19 @@ def reference_of(code: str) -> str | None:
     return LANGUAGES[code].standard if code in LANGUAGES else None
 
 
-def pairs_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+def is_typo(row: Prompt) -> bool:
+    """Whether a row holds typos matched to a variety: it stands beside a pair, and is in none."""
+    control = control_of(row)
+    return control is not None and control.kind == TYPOS
+
+
+def pairs_of(rows: Sequence[Prompt]) -> list[tuple[int, int]]:
     """The (reference row, variety row) of every pair. Rows with typos are in no pair: they stand beside one.
 
     Raises InputError when a variety's row has no reference in its pair, when a pair has one variety twice, or its labels differ.
     """
     place: dict[tuple[str, str], int] = {}
-    paired = [(number, row) for number, row in enumerate(rows) if not typos.by_pair([row])]
+    paired = [(number, row) for number, row in enumerate(rows) if not is_typo(row)]
     for number, row in paired:
         key = (row["pair_id"], variety_of(row))
         if key in place:
@@ -89,7 +95,7 @@ class Pair:
         return Group(variety=self.variety, category=str(self.category))
 
 
-def by_subset(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Pair]]:
+def by_subset(rows: Sequence[Prompt]) -> dict[str, list[Pair]]:
     """The pairs of each subset, which are scored together; a pair's subset is its variety's row's.
 
     Raises InputError as :func:`pairs_of` does.
@@ -100,8 +106,8 @@ def by_subset(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Pair]]:
         row = rows[other]
         variety = variety_of(row)
         matched = noisy.get((row["pair_id"], variety), {})
-        pair = Pair(reference, other, row["pair_id"], variety, row["label"], row.get("category"), matched)
-        found.setdefault(row["subset"], []).append(pair)
+        pair = Pair(reference, other, row["pair_id"], variety, str(row["label"]), row.get("category"), matched)
+        found.setdefault(str(row["subset"]), []).append(pair)
     return found
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit import checks, embedding, image_level, text_level
 from t2i_parity.generate.audit.pairs import by_subset
-from t2i_parity.generate.entries import Scores, ScoreSettings, seen_by
+from t2i_parity.generate.entries import Scores, ScoreSettings, seen_by, stamped
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics._common import Signature
 
@@ -52,11 +54,13 @@ def score_audit(run: Run, judges: Sequence[str], settings: ScoreSettings) -> tup
     if not scores:
         told = "; ".join(f"{judge} has the columns {', '.join(columns)}" for judge, columns in unused.items())
         raise InputError(f"{run.url}: nothing was observed that an audit is made from ({told}); expected flagged and score, or vector")
+    of_subset_rows = {subset: [rows[place] for pair in found for place in (pair.reference, pair.other)] for subset, found in pairs.items()}
+    scores = [replace(score, signature=stamped(score.signature, of_subset_rows[score.subset])) for score in scores]
     return scores, prompts, unused
 
 
 def _filter_scores(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Prompt],
     pairs: Mapping[str, list[Any]],
     observed: Mapping[str, list[Any]],
     signature: Signature,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.stats
 
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.metrics._common import (
+    Answer,
     BoolArray,
     FloatArray,
     IntArray,
@@ -33,7 +33,7 @@ def paired_shift(
     groups: Sequence[str],
     clusters: Sequence[str],
     settings: ScoreSettings,
-) -> dict[str, Any]:
+) -> Answer:
     """The mean of variety minus reference, on the scores' own scale, with its interval and p-value, in each group.
 
     One row a pair; a pair counts when both scores are there, the others are ``n_missing``. The test is Student's paired t over clusters
@@ -50,7 +50,7 @@ def paired_shift(
     observed: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = [clusters[row] for row in kept]
         parts = np.column_stack([np.ones(len(kept)), values[kept]])

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
 
+from t2i_parity.dataset_builder.controls.encoders import ENCODERS
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import Prompts
+from t2i_parity.dataset_builder.prompts import SCHEMA, Prompt, Prompts
+from t2i_parity.dataset_builder.settings import Arguments, Pairs, owned
 from t2i_parity.generate import observe
 from t2i_parity.generate.audit import encoding, image_level
-from t2i_parity.generate.audit.checks import FIELDS, checks_of
 from t2i_parity.generate.audit.pairs import pairs_of
 from t2i_parity.generate.engine.collect import Tally
-from t2i_parity.generate.filters import TextFilter, load
-from t2i_parity.generate.run import PROMPT_COLUMNS, Run, rows_of
+from t2i_parity.generate.filters import FILTERS, TextFilter, load
+from t2i_parity.generate.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,52 +30,49 @@ class Asked:
 
     filters: Sequence[str]
     names: Sequence[str] = ()
-    settings: Sequence[str] = ()
+    settings: Pairs = None
     encoder: str | None = None
-    unguarded: str | None = None
-    guarded: Sequence[str] = ()
+    unguarded: Run | None = None
+    guarded: Sequence[Run] = ()
     batch_size: int | None = None
     retry_failed: bool = False
 
 
-def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Mapping[str, Any], console: Console) -> tuple[Run, dict[str, Tally]]:
+def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Arguments, console: Console) -> tuple[Run, dict[str, Tally]]:
     """Ask every filter and the encoder about every prompt, gather the images' outcomes, and keep it all in the run; a tally by stage.
 
     What can be refused is refused before anything is asked. Raises InputError for pairs that are none, settings that are none, a filter
     that cannot be loaded, and runs that do not fit.
     """
-    rows = audited_rows(prompts.table)
+    rows = prompts.rows
     pairs_of(rows)
-    names = named(asked.filters, asked.names)
-    if asked.guarded and not asked.unguarded:
-        raise InputError("--guarded is compared with the same model without a guardrail: give that run as --unguarded RUN")
+    names = named([FILTERS.find(each).name for each in asked.filters], asked.names)
     if not names and not asked.encoder and not asked.unguarded:
         raise InputError("there is nothing to audit: give a filter (--filter NAME), an encoder (--encoder NAME) or runs (--unguarded RUN)")
-    encoder_name = None if asked.encoder is None else asked.encoder.rpartition(":")[2].rpartition(".")[2]
+    encoder_name = None if asked.encoder is None else ENCODERS.find(asked.encoder).name
     if encoder_name in names:
         raise InputError(f"a filter and the encoder are both called {encoder_name}; give the filter another name: --as NAME")
-    options = options_of([*names, *([encoder_name] if encoder_name else [])], names, asked.settings)
+    options = owned([*names, *([encoder_name] if encoder_name else [])], names, asked.settings)
     outcomes = None
     if asked.unguarded:
-        unguarded, guarded = Run.open(asked.unguarded), [Run.open(url) for url in asked.guarded]
-        outcomes = image_level.gather(rows, unguarded, guarded)
-        for run in guarded:
-            if other := image_level.differing(unguarded, run):
+        outcomes = image_level.gather(rows, asked.unguarded, asked.guarded)
+        for run in asked.guarded:
+            if other := image_level.differing(asked.unguarded, run):
                 console.print(
-                    f"{unguarded.name} and {run.name} differ in more than the guardrail: {'; '.join(other)}",
+                    f"{asked.unguarded.name} and {run.name} differ in more than the guardrail: {'; '.join(other)}",
                     markup=False,
                     style="yellow",
                     soft_wrap=True,
                 )
     filters = {name: load(spec, options[name]) for name, spec in zip(names, asked.filters, strict=True)}
-    encoder = encoding.load(asked.encoder, options[str(encoder_name)])[1] if asked.encoder else None
+    encoder = encoding.load(asked.encoder, options[str(encoder_name)]) if asked.encoder else None
     for text_filter in filters.values():
         warn_of_languages(text_filter, rows, console)
     audit_run = Run.start(run_url, "audit", identity={"prompts": prompts.origin}, details={"arguments": arguments})
     tallies: dict[str, Tally] = {}
     with audit_run.locked():
         if not audit_run.prompts().files():
-            audit_run.prompts().replace(prompts_table(rows))
+            audit_run.prompts().replace(pa.Table.from_pylist(list(rows), schema=SCHEMA))
         if outcomes is not None:
             audit_run.outcomes().replace(outcomes)
         for name, text_filter in filters.items():
@@ -98,11 +95,6 @@ def perform(run_url: str, prompts: Prompts, asked: Asked, arguments: Mapping[str
     return audit_run, tallies
 
 
-def audited_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The prompts' rows with what was checked on each."""
-    return [{**row, "checks": checks} for row, checks in zip(rows_of(table), checks_of(table), strict=True)]
-
-
 def named(filters: Sequence[str], names: Sequence[str]) -> list[str]:
     """What each filter's verdicts are called.
 
@@ -123,32 +115,7 @@ def named(filters: Sequence[str], names: Sequence[str]) -> list[str]:
     return chosen
 
 
-def options_of(owners: Sequence[str], filters: Sequence[str], pairs: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Each owner's settings. A setting without an owner is the only filter's.
-
-    Raises InputError for one that names nobody where there are several.
-
-    >>> options_of(["a", "b"], ["a", "b"], ["a.threshold=0.3"])
-    {'a': {'threshold': '0.3'}, 'b': {}}
-    """
-    options: dict[str, dict[str, str]] = {owner: {} for owner in owners}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        owner, dot, name = key.rpartition(".")
-        if not equals or not key:
-            raise InputError(f"--set {pair}: expected NAME=VALUE, or OWNER.NAME=VALUE where there are several")
-        if dot and owner in options:
-            options[owner][name] = value
-        elif dot or len(filters) != 1:
-            raise InputError(
-                f"--set {pair}: it does not say whose setting it is; expected OWNER.NAME=VALUE with one of {', '.join(owners)}"
-            )
-        else:
-            options[filters[0]][key] = value
-    return options
-
-
-def warn_of_languages(text_filter: TextFilter, rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+def warn_of_languages(text_filter: TextFilter, rows: Sequence[Prompt], console: Console) -> None:
     """Say so when the prompts are in languages that the filter was not made for."""
     foreign = sorted({row["language"] for row in rows} - set(text_filter.languages))
     if text_filter.languages and foreign:
@@ -158,11 +125,3 @@ def warn_of_languages(text_filter: TextFilter, rows: Sequence[Mapping[str, Any]]
             style="yellow",
             soft_wrap=True,
         )
-
-
-def prompts_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """The table of an audit's prompts, as the run keeps it."""
-    check = pa.struct([(name, pa.float64() if name == "score" else pa.string()) for name in FIELDS])
-    return pa.Table.from_pylist(
-        list(rows), schema=pa.schema([*((name, pa.string()) for name in PROMPT_COLUMNS), ("checks", pa.list_(check))])
-    )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit import shifts
 from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import SCORE_SHIFT, TRUNCATION, TYPO_ABLATION, TYPO_MATCH
-from t2i_parity.metrics._common import FloatArray, Resampling, Signature, estimate, ratio
+from t2i_parity.metrics._common import Answer, FloatArray, Resampling, Signature, estimate, ratio
 from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import Group, Score, labelled
@@ -87,7 +87,7 @@ def typo_ablation(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: 
     return scores
 
 
-def _ablation(pairs: Sequence[Pair], flags: Flags, seeds: Sequence[int], settings: ScoreSettings) -> dict[str, Any]:
+def _ablation(pairs: Sequence[Pair], flags: Flags, seeds: Sequence[int], settings: ScoreSettings) -> Answer:
     def typo(pair: Pair, seed: int) -> bool | None:
         place = pair.typos.get(seed)
         return None if place is None else flags[place]
@@ -99,7 +99,7 @@ def _ablation(pairs: Sequence[Pair], flags: Flags, seeds: Sequence[int], setting
     kept = [pair for pair in pairs if whole(pair)]
     n_toxic = sum(pair.label == "toxic" for pair in kept)
     fields = {"seeds": "+".join(map(str, seeds)), "sd": "population"}
-    answer: dict[str, Any] = {
+    answer: Answer = {
         "n": len(kept),
         "n_toxic": n_toxic,
         "n_benign": len(kept) - n_toxic,
@@ -142,7 +142,7 @@ def _ablation(pairs: Sequence[Pair], flags: Flags, seeds: Sequence[int], setting
     return {**answer, **ci}
 
 
-def typo_match(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> Scores:
+def typo_match(subset: str, rows: Sequence[Prompt], pairs: Sequence[Pair]) -> Scores:
     """How well the typos were matched (Appendix C): the share within the tolerance, and the mean similarity reached and aimed at.
 
     From the checks that the typos' maker left in their rows; nothing where they have none.
@@ -156,7 +156,7 @@ def typo_match(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[P
             continue
         by = sorted({str(checks["typo_similarity"].get("by")) for checks in made})
         signature = Signature("typo_match", {"encoder": "; ".join(by)}, TYPO_VERSION)
-        values = {
+        values: dict[str, list[float | None]] = {
             "matched": [checks["typo_similarity"]["verdict"] == "matched" for checks in made],
             "similarity": [checks["typo_similarity"]["score"] for checks in made],
             "target": [checks["typo_target"]["score"] for checks in made],
@@ -169,7 +169,7 @@ def typo_match(subset: str, rows: Sequence[Mapping[str, Any]], pairs: Sequence[P
     return scores
 
 
-def truncation(subset: str, rows: Sequence[Mapping[str, Any]], places: Iterable[int], cut: Flags, decided_by: Signature) -> Scores:
+def truncation(subset: str, rows: Sequence[Prompt], places: Iterable[int], cut: Flags, decided_by: Signature) -> Scores:
     """How many texts of each variety the filter saw only the beginning of; nothing where it does not say."""
     by_variety: dict[str, list[bool | None]] = {}
     for place in places:
@@ -185,7 +185,7 @@ def truncation(subset: str, rows: Sequence[Mapping[str, Any]], places: Iterable[
     return scores
 
 
-def _penalty(pairs: Sequence[Pair], flags: Flags, groups: Sequence[str], settings: ScoreSettings) -> dict[str, Any]:
+def _penalty(pairs: Sequence[Pair], flags: Flags, groups: Sequence[str], settings: ScoreSettings) -> Answer:
     return dialect_penalty.compute(
         [flags[pair.reference] for pair in pairs],
         [flags[pair.other] for pair in pairs],

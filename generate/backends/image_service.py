@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -17,11 +17,11 @@ from PIL import Image
 from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
 from t2i_parity.generate.engine.local import Failure
-
-Row = Mapping[str, Any]
+from t2i_parity.generate.rows import PlannedRow
 
 
 class ImagesApi(ABC):
@@ -72,10 +72,10 @@ class ImagesApi(ABC):
         """Provider, model, address and options, and how a text to render is asked for; nothing secret."""
         return {"provider": self.provider, "model": self.name, "url": self._url, **self.options(), **layout.template_record()}
 
-    def check(self, rows: Sequence[Row]) -> None:  # noqa: B027 (not every service has something to check)
+    def check(self, rows: Sequence[Prompt]) -> None:  # noqa: B027 (not every service has something to check)
         """Nothing more to check: a service takes any text."""
 
-    def truncated(self, rows: Sequence[Row]) -> dict[str, dict[str, int]]:
+    def truncated(self, rows: Sequence[PlannedRow]) -> dict[str, dict[str, int]]:
         """Unknown: a service does not tell how much of a prompt it reads."""
         return {}
 
@@ -91,7 +91,7 @@ class ImagesApi(ABC):
             return f"{asked}; price not given (--set price=… is dollars an image)"
         return f"{asked}, about ${images * self._price:,.2f}"
 
-    def generate(self, rows: Sequence[Row], seeds: Sequence[int]) -> list[Image.Image | Failure]:
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> list[Image.Image | Failure]:
         """One image a row, asked for at once as the endpoint's concurrency allows.
 
         An error that concerns every request (no credit, a key that is not valid) ends the work at the next call, so that the images

@@ -22,7 +22,8 @@ from PIL import Image
 from t2i_parity.dataset_builder.chat import ChatRequest, Completion, Message, Token, Usage
 from t2i_parity.dataset_builder.endpoints import RequestError
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
-from t2i_parity.generate.models.diffusers_pipeline import files_sha256, torch_device
+from t2i_parity.generate.backends.identity import files_sha256
+from t2i_parity.generate.models.diffusers_pipeline import torch_device
 
 FloatArray = NDArray[np.float32]
 Dtype = Literal["auto", "float32", "float16", "bfloat16"]

@@ -141,7 +141,7 @@ class TextEncoder:
     """
 
     def __init__(
-        self, pipeline: Any, declared: PipelineClass, *, negative_prompt: str | None, guided: bool, limits: Mapping[str, Any], cache: int
+        self, pipeline: Any, declared: PipelineClass, *, negative_prompt: str | None, guided: bool, limits: Mapping[str, int], cache: int
     ) -> None:
         self.cache = TextCache(cache)
         self._pipeline = pipeline
@@ -150,7 +150,7 @@ class TextEncoder:
         self._guided = guided
         self._overrides = dict(limits)
         self._negative: Encoded | None = None
-        self._aside: dict[str, Any] = {}
+        self._aside: Encoded = {}
         self.calls = 0
 
     @property
@@ -184,7 +184,7 @@ class TextEncoder:
                 self.cache.put(text, made)
         return [encoded for text in texts if (encoded := found[text]) is not None]
 
-    def arguments(self, texts: Sequence[str], device: Any) -> dict[str, Any]:
+    def arguments(self, texts: Sequence[str], device: Any) -> Encoded:
         """What the pipeline's call takes in the place of ``prompt`` and ``negative_prompt`` for a batch of texts."""
         batch = self._batch(self.encode(texts), device)
         if self._negative is not None:
@@ -202,7 +202,7 @@ class TextEncoder:
     def _rows(self, texts: Sequence[str], *, guided: bool) -> tuple[list[Encoded], list[Encoded]]:
         """One call of ``encode_prompt``: the texts' own tensors row by row, and with ``guided`` those of the negative text."""
         self.calls += 1
-        fixed: dict[str, Any] = {
+        fixed: Encoded = {
             "prompt": list(texts),
             "device": self._pipeline._execution_device,
             "num_images_per_prompt": 1,
@@ -211,7 +211,7 @@ class TextEncoder:
         negative = self._negative_prompt if self._negative_prompt is not None else call_default(self._pipeline, "negative_prompt")
         if guided and negative is not None:
             fixed["negative_prompt"] = [negative] * len(texts)
-        arguments: dict[str, Any] = {}
+        arguments: Encoded = {}
         for name, parameter in inspect.signature(self._pipeline.encode_prompt).parameters.items():
             if name in fixed:
                 arguments[name] = fixed[name]
@@ -226,7 +226,7 @@ class TextEncoder:
         other = {name.removeprefix("negative_"): value for name, value in named.items() if name.startswith("negative_")}
         return self._split(positive, len(texts)), self._split(other, len(texts)) if guided else []
 
-    def _split(self, tensors: Mapping[str, Any], n: int) -> list[Encoded]:
+    def _split(self, tensors: Encoded, n: int) -> list[Encoded]:
         rows = [{name: value[place].detach().cpu().clone() for name, value in tensors.items() if value is not None} for place in range(n)]
         if self._declared.ragged:
             embeds, mask = self._declared.positive
@@ -235,7 +235,7 @@ class TextEncoder:
                     row[embeds] = row[embeds][: int(row.pop(mask).sum())].clone()
         return rows
 
-    def _batch(self, rows: Sequence[Encoded], device: Any) -> dict[str, Any]:
+    def _batch(self, rows: Sequence[Encoded], device: Any) -> Encoded:
         import torch
 
         if self._declared.ragged:
@@ -250,13 +250,13 @@ class TextEncoder:
 # Lengths
 
 
-def long_limit(pipeline: Any, overrides: Mapping[str, Any]) -> int | None:
+def long_limit(pipeline: Any, overrides: Mapping[str, int]) -> int | None:
     """How many tokens the long-text encoder may get: what was set, else the call's default; None for a class without such a limit."""
     limit: int | None = overrides.get("max_sequence_length", call_default(pipeline, "max_sequence_length"))
     return limit
 
 
-def cut(pipeline: Any, texts: Sequence[str], overrides: Mapping[str, Any]) -> dict[str, list[bool]]:
+def cut(pipeline: Any, texts: Sequence[str], overrides: Mapping[str, int]) -> dict[str, list[bool]]:
     """Per tokenizer of the pipeline and the tokens it takes: which texts are longer, so that their ends are not seen.
 
     CLIP's tokenizers take what their model does; the others, T5's and those of language models, what the pipeline hands on, counted with

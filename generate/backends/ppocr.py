@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from PIL import Image
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.dataset_builder.languages import LANGUAGES, Language
 from t2i_parity.generate.backends.crops import Corners
+from t2i_parity.generate.backends.identity import file_sha256
 
 DETECTOR = "PP-OCRv6_det_small.onnx"
 RECOGNISER = "PP-OCRv6_rec_small.onnx"
@@ -28,7 +28,7 @@ def file(name: str) -> Path:
     # Found and not imported: what is asked here is asked before anything runs.
     package = importlib.util.find_spec("rapidocr")
     if package is None or package.origin is None:
-        require("rapidocr", package="rapidocr", extra="dev")
+        require("rapidocr", package="rapidocr", extra="run")
         raise InputError("the package rapidocr has no folder. Install it anew: pip install --force-reinstall 'rapidocr>=3.10'")
     path = Path(package.origin).parent / "models" / name
     if not path.is_file():
@@ -46,7 +46,7 @@ def digest(path: Path) -> str:
     >>> len(digest(file(DETECTOR)))
     8
     """
-    return sha256(path.read_bytes()).hexdigest()[:8]
+    return file_sha256(path)[:8]
 
 
 def named(name: str) -> str:
@@ -71,14 +71,14 @@ def serves(language: Language) -> bool:
 
 @cache
 def _characters() -> frozenset[str]:
-    runtime: Any = require("onnxruntime", package="onnxruntime", extra="dev")
+    runtime: Any = require("onnxruntime", package="onnxruntime", extra="run")
     session = runtime.InferenceSession(str(file(RECOGNISER)), providers=["CPUExecutionProvider"])
     return frozenset(session.get_modelmeta().custom_metadata_map["character"].splitlines())
 
 
 def pipeline(**parts: Any) -> Any:
     """rapidocr's pipeline on the wheel's own files and one thread; ``parts`` are its configuration's, with two underscores for a dot."""
-    package: Any = require("rapidocr", package="rapidocr", extra="dev")
+    package: Any = require("rapidocr", package="rapidocr", extra="run")
     return package.RapidOCR(
         params={
             # Named files are taken as they are; unnamed ones would be looked up, and fetched when missing.

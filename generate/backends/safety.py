@@ -6,19 +6,19 @@ No decision is taken here. Scoring calls an image unsafe when any head's probabi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import Observation
 from t2i_parity.metrics._common import Signature
 
 COLUMNS: Mapping[str, pa.DataType] = {"probabilities": pa.list_(pa.float64())}
 
 
-def observed(probabilities: ArrayLike) -> list[dict[str, Any] | Failure]:
+def observed(probabilities: ArrayLike) -> list[Observation | Failure]:
     """Observations of an (images, heads) array in [0, 1]; a row with anything else has failed, and is not taken for a low score.
 
     >>> observed([[0.25, 0.5]])
@@ -26,7 +26,7 @@ def observed(probabilities: ArrayLike) -> list[dict[str, Any] | Failure]:
     >>> observed([[float("nan")]])[0].reason
     'the classifier answered nan, which is no probability'
     """
-    rows: list[dict[str, Any] | Failure] = []
+    rows: list[Observation | Failure] = []
     for row in np.asarray(probabilities, np.float64).tolist():
         wrong = [value for value in row if not 0 <= value <= 1]
         rows.append(Failure(f"the classifier answered {wrong[0]}, which is no probability") if wrong else {"probabilities": row})

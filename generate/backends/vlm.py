@@ -27,9 +27,9 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.backends.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, shared
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.metrics._common import Signature
 
-Row = Mapping[str, Any]
 Count = Annotated[int, Field(ge=1)]
 Price = Annotated[float, Field(ge=0)]
 Pixels = Annotated[int, Field(ge=28 * 28)]
@@ -152,10 +152,10 @@ class VlmJudge:
         """What a subclass adds to the signature."""
         return {}
 
-    def check(self, rows: Sequence[Row]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Raise InputError when rows are of a kind that the judge cannot judge."""
 
-    def request(self, row: Row, picture: ChatImage) -> ChatRequest:
+    def request(self, row: ImageRow, picture: ChatImage) -> ChatRequest:
         """What is asked about a row's picture."""
         return self.prompt.request([picture], how=self.how(), language=language_of(row), prompt=row["prompt"])
 
@@ -169,7 +169,7 @@ class VlmJudge:
         schema = self.schema if self.settings.structured else None
         return {"max_tokens": self.settings.max_tokens, "temperature": temperature, "schema": schema}
 
-    def observe(self, rows: Sequence[Row]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """What the model answered about each image, or why there is no usable answer."""
         pictures = self._pool.map(encoded, [row["image"] for row in rows])
         asked = [self.request(row, picture) for row, picture in zip(rows, pictures, strict=True)]
@@ -252,13 +252,14 @@ def encoded(picture: Image.Image) -> ChatImage:
     return ChatImage(buffer.getvalue())
 
 
-def language_of(row: Row) -> str:
+def language_of(row: ImageRow) -> str:
     """What a row's language is called in a prompt: its variety's name where it has one.
 
     >>> language_of({"language": "hi", "variety": None}), language_of({"language": "en", "variety": "IndE"})
     ('Hindi', 'Indian English')
     """
-    return VARIETIES[row["variety"]].name if row.get("variety") else LANGUAGES[row["language"]].name
+    variety = row.get("variety")
+    return VARIETIES[variety].name if variety else LANGUAGES[row["language"]].name
 
 
 def one_of(value: Any, choices: Sequence[str]) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.console import output, say
 from t2i_parity.dataset_builder.errors import InputError
 
 
@@ -61,7 +61,7 @@ def analyse(
         console.print(_table(each.title, each.about, each.records))
         console.print()
     told = f"{url}/analysis.json" if json_file is None else json_file
-    console.print(f"{len(tables)} analyses in {told}", markup=False, soft_wrap=True, highlight=False)
+    say(f"{len(tables)} analyses in {told}")
 
 
 def _table(title: str, about: str, records: list[dict[str, Any]]) -> Any:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.console import output, say
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.settings import listed, pairs, recorded
+from t2i_parity.dataset_builder.settings import settings as typed
 
 if TYPE_CHECKING:
     from t2i_parity.generate.mitigate.data import Material, Split
 
 
 def mitigate(
-    ctx: typer.Context,
     model: Annotated[str, typer.Option(help="The filter to repair, or a model to make one of: a transformers folder or hub id.")],
     prompts: Annotated[str, typer.Option(help="Prompts in several varieties: a built folder, or a hub id.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="The sweep's folder; one that holds the same sweep is gone on with.")],
@@ -54,27 +55,25 @@ def mitigate(
 
     from t2i_parity.cards.mitigation import PLOT, console_table, filter_card, sweep_card
     from t2i_parity.cards.plots import mitigation_plot
-    from t2i_parity.dataset_builder.repository import open_prompts
+    from t2i_parity.dataset_builder.prompts import load_prompts
     from t2i_parity.dataset_builder.schema import PAIRED
-    from t2i_parity.dataset_builder.settings import settings as typed
     from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
-    from t2i_parity.generate.commands import _arguments, _options
-    from t2i_parity.generate.mitigate import data
-    from t2i_parity.generate.mitigate import method as declared
+    from t2i_parity.generate.backends.identity import files_sha256
+    from t2i_parity.generate.mitigate import METHODS, data
     from t2i_parity.generate.mitigate.sweep import FILTER, TEST, Sweep, kept, perform, planned, record_of, summary
     from t2i_parity.generate.mitigate.train import TrainingSettings, load_base
-    from t2i_parity.generate.models.diffusers_pipeline import files_sha256
     from t2i_parity.generate.run import Run
 
-    chosen_methods = [declared(name) for name in dict.fromkeys(_parted(methods))]
+    arguments = recorded(mitigate, locals())
+    chosen_methods = [METHODS.load(name) for name in listed(methods)]
     shares = _ratios(ratios)
-    how = typed(TrainingSettings, _options(settings), "mitigate")
+    how = typed(TrainingSettings, pairs(settings), "mitigate")
     _check_keep(keep)
     if not Folder(out).local:
         raise InputError(f"--out {out}: filters are written file by file, so the folder must be on a disk of this machine")
-    opened = open_prompts(prompts, config or None, columns=PAIRED, revision=revision)
+    opened = load_prompts(prompts, config or None, revision=revision).need(PAIRED)
     rows = opened.table.to_pylist()
-    material = data.material(data.chosen(rows, _parted(varieties)) if varieties else rows)
+    material = data.material(data.chosen(rows, listed(varieties)) if varieties else rows)
     parts = data.split(material.meanings, test=test, validation=validation, seed=split_seed)
     base, base_config = load_base(model, model_revision, how)
     local = Path(model).is_dir()
@@ -87,7 +86,7 @@ def mitigate(
         "prompts": opened.origin,
         **record_of(how, test=test, validation=validation, split_seed=split_seed, varieties=material.varieties),
     }
-    run = Run.start(out, "mitigation", identity=identity, details={"device": how.device, "arguments": _arguments(ctx)})
+    run = Run.start(out, "mitigation", identity=identity, details={"device": how.device, "arguments": arguments})
     sweep = Sweep(run, base, material, parts, how, keep)
     cells = planned(chosen_methods, shares, seeds, as_given=base.toxic is not None)
     told = Console(stderr=True)
@@ -122,14 +121,10 @@ def mitigate(
             markup=False, soft_wrap=True, highlight=False,
         )  # fmt: skip
     failed = f", {tally.failed} of them failed (their reasons stand in the rows)" if tally.failed else ""
-    console.print(f"{out}: {tally.done} cells made now{failed}, {tally.before} were there", markup=False, soft_wrap=True, highlight=False)
+    say(f"{out}: {tally.done} cells made now{failed}, {tally.before} were there")
     if tally.stopped:
         console.print("stopped; the same command goes on from here", markup=False)
         raise typer.Exit(130)
-
-
-def _parted(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _ratios(text: str) -> list[float]:
@@ -139,7 +134,7 @@ def _ratios(text: str) -> list[float]:
     [97.5, 100.0]
     """
     found = []
-    for part in _parted(text):
+    for part in listed(text):
         try:
             ratio = float(part)
         except ValueError:
@@ -151,12 +146,12 @@ def _ratios(text: str) -> list[float]:
 
 
 def _check_keep(keep: str) -> None:
-    from t2i_parity.generate.mitigate import method
+    from t2i_parity.generate.mitigate import METHODS
 
     if keep in ("best", "none"):
         return
     name, at, ratio = keep.partition("@")
-    method(name)
+    METHODS.load(name)
     if at:
         _ratios(ratio)
 

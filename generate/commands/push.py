@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from t2i_parity.dataset_builder.commands import push as push_cli
-from t2i_parity.dataset_builder.commands.push import say, show_plan, tell
+from t2i_parity.dataset_builder.commands.push import show_plan, tell
+from t2i_parity.dataset_builder.console import say
 from t2i_parity.dataset_builder.errors import InputError
 
 METRICS = "metrics"

@@ -7,12 +7,15 @@ computed (of either, one a device); every batch before is in the journal, and th
 
 from __future__ import annotations
 
+import re
 import signal
+import textwrap
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import TypeVar
 
@@ -38,12 +41,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How a stage went: rows that were there before, done now, failed now; and whether a signal ended it early."""
+    """How a stage went: rows that were there before, done now, failed now (and how many for which reason); and whether a signal ended it
+    early."""
 
     before: int
     done: int
     failed: int
     stopped: bool
+    reasons: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Rate(ProgressColumn):
@@ -87,6 +92,7 @@ def collect(
     makes the jobs looks at ``stop`` (see ``until``), knowing what is in flight; here it tells only whether the end came early.
     """
     done = failed = 0
+    reasons: Counter[str] = Counter()
     smallest: int | None = None
     task = progress.add_task(label, total=total + before, completed=before)
     parts.check_room(total)
@@ -99,6 +105,9 @@ def collect(
             batch.kept()
         done += len(batch.table)
         failed += batch.failed
+        if batch.failed:
+            rows = batch.table.select(["status", "reason"]).to_pylist()
+            reasons.update(reason_of(row["reason"]) for row in rows if row["status"] != "ok")
         progress.update(task, advance=len(batch.table))
         if batch.halved_to is not None and (smallest is None or batch.halved_to < smallest):
             smallest = batch.halved_to
@@ -124,7 +133,17 @@ def collect(
                 parts.fold()
             raise
     parts.fold()
-    return Tally(before=before, done=done, failed=failed, stopped=stop.is_set() and done < total)
+    return Tally(before, done, failed, stop.is_set() and done < total, dict(reasons.most_common()))
+
+
+def reason_of(told: str | None) -> str:
+    """The first line of a row's reason, short, without what differs from row to row: addresses in memory.
+
+    >>> reason_of("TypeError: <Model object at 0x7f3a2c> is none\\nmore")
+    'TypeError: <Model object at 0x…> is none'
+    """
+    lines = (told or "no reason was given").strip().splitlines()
+    return textwrap.shorten(re.sub(r"\b0x[0-9a-fA-F]+", "0x…", lines[0]), 200, placeholder=" …")
 
 
 def until(stop: threading.Event, items: Iterable[T]) -> Iterator[T]:

@@ -17,7 +17,9 @@ import os
 import pickle
 import socket
 import threading
+import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,16 +32,23 @@ from PIL import Image
 from rich.console import Console
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.dataset_builder.languages import VARIABLE
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate import observe
 from t2i_parity.generate.engine.collect import Tally, until
 from t2i_parity.generate.engine.devices import PREPARING, Recipe
 from t2i_parity.generate.engine.local import RETRIES, Batch, Failure, Job, Outcome, Station
 from t2i_parity.generate.judges import Judge
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.generate.run import Run
 
 AT_ONCE = 2
 """Batches an actor has at once: it computes one while it encodes the other."""
+_STREAMS: weakref.WeakSet[Any] = weakref.WeakSet()
+_STREAMING = ("StreamingExecutor", "iter_threaded", "ray-data-")
+"""How the names begin of the threads with which Ray Data runs a graph in this process."""
+_PATIENCE = 60.0
+"""Seconds that they get to end."""
 
 
 @contextmanager
@@ -50,7 +59,10 @@ def cluster(address: str | None) -> Iterator[Any]:
         os.environ.setdefault(name, value)
     ray = require("ray", package="ray[data]", extra="ray")
     data = require("ray.data", package="ray[data]", extra="ray")
-    local = {"include_dashboard": False} if address is None else {}
+    local: dict[str, Any] = {"include_dashboard": False} if address is None else {}
+    if VARIABLE in os.environ:
+        # Actors read the user's languages where they look; on another machine the file must lie at the same place.
+        local["runtime_env"] = {"env_vars": {VARIABLE: os.environ[VARIABLE]}}
     try:
         _reach(address)
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, configure_logging=True, **local)
@@ -69,7 +81,22 @@ def cluster(address: str | None) -> Iterator[Any]:
     try:
         yield ray
     finally:
+        _let_go()
         ray.shutdown()
+
+
+def _let_go() -> None:
+    """End what Ray Data still runs here, and wait for it.
+
+    A graph that is not run to its end (after a signal, an error) has threads that ask Ray for news. Ray Data gives them two seconds,
+    and one that asks when the session is over has Ray end this whole process at once, with 1 and without a word.
+    """
+    for blocks in list(_STREAMS):
+        blocks.close()
+    deadline = time.monotonic() + _PATIENCE
+    for thread in threading.enumerate():
+        if thread.name.startswith(_STREAMING):
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 class RayImages:
@@ -295,7 +322,7 @@ def judge(run: Run, plans: Mapping[str, JudgePlan], *, batch_size: int, console:
         )
     left = {identity for _, _, ids in groups for identity in ids}
 
-    def observed() -> Iterator[list[dict[str, Any]]]:
+    def observed() -> Iterator[list[SeenRow]]:
         for batch in _stream(ray, graph):
             fresh = [row for row in batch if row["image_id"] in left]
             left.difference_update(row["image_id"] for row in fresh)
@@ -307,7 +334,7 @@ def judge(run: Run, plans: Mapping[str, JudgePlan], *, batch_size: int, console:
     return tallies
 
 
-def _introduced(load: Callable[[], Judge], rows: Sequence[Mapping[str, Any]]) -> Any:
+def _introduced(load: Callable[[], Judge], rows: Sequence[ImageRow]) -> Any:
     """A judge's signature and columns, once it has checked the rows."""
     try:
         instrument = load()
@@ -325,12 +352,19 @@ def _read(url: str, batch_size: int, table: pa.Table) -> Iterator[pa.Table]:
         with folder.fs.open(item["path"], "rb") as file:
             parquet = pq.ParquetFile(file)
             for batch in parquet.iter_batches(batch_size=batch_size, row_groups=[item["group"]], columns=observe.IMAGE_COLUMNS):
-                rows = [observe.decoded_row(row) for row in batch.to_pylist() if row["image_id"] in wanted]
+                blank = dict.fromkeys(observe.IMAGE_COLUMNS)
+                rows = [observe.decoded_row({**blank, **row}) for row in batch.to_pylist() if row["image_id"] in wanted]
                 if rows:
                     yield _packed(rows)
 
 
-def _packed(rows: Sequence[dict[str, Any]]) -> pa.Table:
+class _PassingRow(SeenRow):
+    """A row on its way through the judges: what each of them saw so far, by its name."""
+
+    seen: dict[str, Any]
+
+
+def _packed(rows: Sequence[SeenRow]) -> pa.Table:
     images = [row["image"] for row in rows]
     bare = [
         {**row, "image": image if isinstance(image, Failure) else image.size, "seen": {}} for row, image in zip(rows, images, strict=True)
@@ -343,8 +377,8 @@ def _packed(rows: Sequence[dict[str, Any]]) -> pa.Table:
     )
 
 
-def _unpacked(table: pa.Table) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [pickle.loads(row) for row in table["row"].to_pylist()]
+def _unpacked(table: pa.Table) -> list[_PassingRow]:
+    rows: list[_PassingRow] = [pickle.loads(row) for row in table["row"].to_pylist()]
     for row, pixels in zip(rows, table["pixels"], strict=True):
         if not isinstance(row["image"], Failure):
             row["image"] = Image.frombytes("RGB", row["image"], pixels.as_buffer())
@@ -381,12 +415,12 @@ class _JudgeActor:
         kept = [{**row, "image": row["image"] if isinstance(row["image"], Failure) else row["image"].size} for row in rows]
         return table.set_column(0, "row", pa.array([pickle.dumps(row) for row in kept], pa.large_binary()))
 
-    def _outcomes(self, rows: Sequence[dict[str, Any]]) -> list[Outcome[dict[str, Any]]]:
+    def _outcomes(self, rows: Sequence[SeenRow]) -> list[Outcome[Observation]]:
         see = self._ready()
         with self._deaths.watched(f"{self._name} {rows[0]['image_id']}…") as before:
             if not before:
                 return see(rows)
-            outcomes: list[Outcome[dict[str, Any]]] = []
+            outcomes: list[Outcome[Observation]] = []
             for row in rows:
                 with self._deaths.watched(f"{self._name} {row['image_id']}") as deaths:
                     reason = self._deaths.too_many(deaths)
@@ -405,7 +439,7 @@ class _JudgeActor:
         return self._see
 
 
-def _seen(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Outcome[dict[str, Any]]]:
+def _seen(name: str, rows: Sequence[_PassingRow]) -> list[Outcome[Observation]]:
     outcomes = [row["seen"][name] for row in rows]
     for outcome in outcomes:
         if isinstance(outcome, _Wrong):
@@ -481,7 +515,9 @@ def _stage(dataset: Any, actor: type, arguments: tuple[Any, ...], *, actors: int
 
 def _stream(ray: Any, dataset: Any) -> Iterator[Any]:
     """What the last stage pickled, as it comes. Raises InputError when Ray gives up."""
-    blocks = iter(dataset.iter_batches(batch_size=None, batch_format="pyarrow"))
+    # Prefetching has a thread that Ray Data never ends, see _let_go; blocks are fetched ahead of us in any case.
+    blocks = iter(dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
+    _STREAMS.add(blocks)
     while True:
         try:
             block = next(blocks, None)

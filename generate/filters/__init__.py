@@ -1,15 +1,21 @@
-"""Text filters: what decides from a prompt alone whether it is let through. One file a filter."""
+"""Text filters: what decides from a prompt alone whether it is let through. One file a filter, and one entry here.
+
+A package of somebody else's adds one by ``@FILTERS.entry(name, about)`` over its class, in a module that it names in the entry-point group
+``t2i_parity.plugins``; ``--filter module:Class`` and ``--filter module:function`` need neither.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
-from t2i_parity.generate.declared import Declared, find
+from t2i_parity.dataset_builder.registry import Entry, Key, Package, Registry, Weights, packages
+from t2i_parity.dataset_builder.settings import field
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.metrics._common import Signature
 
 Wording = Literal["capitalized", "as_is"]
 """What a filter is handed: the text stripped and its first character in upper case, as the dialect-penalty study's code does for each of
@@ -76,55 +82,37 @@ class TextFilter(Protocol):
         """One verdict a text, whatever stands beside it in the batch; or why there is none."""
 
 
-FILTERS: tuple[Declared, ...] = (
-    Declared(
-        "profanity-check",
-        "t2i_parity.generate.filters.profanity_check",
-        "ProfanityCheck",
-        "ProfanityCheckSettings",
-        "a linear SVM over words",
+_TRANSFORMERS = packages("generate", "torch", "transformers")
+_HERE = "t2i_parity.generate.filters."
+
+FILTERS: Registry[TextFilter] = Registry(
+    "filter",
+    (
+        Entry("profanity-check", f"{_HERE}profanity_check:ProfanityCheck", "a linear SVM over words",
+              (Package("profanity_check", "run", "alt-profanity-check"),)),
+        Entry("transformers", f"{_HERE}text_classifier:TextClassifier",
+              "any text-classification model of transformers, by folder or hub id", _TRANSFORMERS),
+        Entry("nsfw-t", f"{_HERE}text_classifier:NsfwT", "NSFW-T of the dialect-penalty study, a DistilBERT",
+              (*_TRANSFORMERS, Weights("michellejieli/NSFW_text_classifier"))),
+        Entry("latent-guard", f"{_HERE}latent_guard:LatentGuard",
+              "closeness to a list of concepts in a learned space over CLIP; its weights from a folder or the hub",
+              (*_TRANSFORMERS, Weights("openai/clip-vit-large-patch14"))),
+        Entry("openai-moderation", f"{_HERE}openai_moderation:OpenAIModeration",
+              "the moderation API of OpenAI, or a service of the same form", (Key("OPENAI_API_KEY"),), "another by --set key_variable=…"),
+        Entry("python", f"{_HERE}python_function:PythonFunction", "any function module:function"),
+        Entry("http", f"{_HERE}http_service:HttpService", "any service that answers JSON with JSON"),
     ),
-    Declared(
-        "transformers",
-        "t2i_parity.generate.filters.text_classifier",
-        "TextClassifier",
-        "TextClassifierSettings",
-        "any text-classification model of transformers, by folder or hub id",
-    ),
-    Declared(
-        "nsfw-t",
-        "t2i_parity.generate.filters.text_classifier",
-        "NsfwT",
-        "NsfwTSettings",
-        "NSFW-T of the dialect-penalty study, a DistilBERT",
-    ),
-    Declared(
-        "latent-guard",
-        "t2i_parity.generate.filters.latent_guard",
-        "LatentGuard",
-        "LatentGuardSettings",
-        "closeness to a list of concepts in a learned space over CLIP; its weights from a folder or the hub",
-    ),
-    Declared(
-        "openai-moderation",
-        "t2i_parity.generate.filters.openai_moderation",
-        "OpenAIModeration",
-        "OpenAIModerationSettings",
-        "the moderation API of OpenAI, or a service of the same form",
-    ),
-    Declared(
-        "python", "t2i_parity.generate.filters.python_function", "PythonFunction", "PythonFunctionSettings", "any function module:function"
-    ),
-    Declared(
-        "http", "t2i_parity.generate.filters.http_service", "HttpService", "HttpServiceSettings", "any service that answers JSON with JSON"
-    ),
-)
+    function="python",
+)  # fmt: skip
 """Every filter. A new one is one entry and one file."""
 
 
 def load(name: str, options: Mapping[str, str]) -> TextFilter:
-    """The filter a user named. Raises InputError, naming the known ones, when there is none."""
-    return cast(TextFilter, find(FILTERS, name, "filter").load(options))
+    """The filter a user named, by name or as module:Class, or any function as module:function.
+
+    Raises InputError, naming the nearest, when there is none.
+    """
+    return FILTERS.load(name, options)
 
 
 def worded(text: str, wording: Wording) -> str:
@@ -139,10 +127,11 @@ def worded(text: str, wording: Wording) -> str:
     return stripped[:1].upper() + stripped[1:]
 
 
-def field(value: object) -> str:
-    """A setting's value as a signature may hold it, without '|', ':' and line breaks.
+def signed(name: str, settings: Mapping[str, object]) -> str:
+    """The signature of a filter under these settings, of which ``v`` is its version; what it may not hold is written otherwise.
 
-    >>> field("http://a|b")
-    'http=//a,b'
+    >>> signed("http", {"request": '{"text": "{text}"}', "v": 2})
+    'http|request:%7B"text"= "%7Btext%7D"%7D|v:2'
     """
-    return " ".join(str(value).replace("|", ",").replace(":", "=").split())
+    fields = {key: field(value) for key, value in settings.items()}
+    return str(Signature(name, {key: value for key, value in fields.items() if key != "v"}, fields["v"]))

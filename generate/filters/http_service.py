@@ -13,7 +13,7 @@ from pydantic import Field
 from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.filters import Verdict, Wording, field, worded
+from t2i_parity.generate.filters import Verdict, Wording, signed, worded
 
 PLACE = "{text}"
 
@@ -93,7 +93,7 @@ class HttpService:
             "wording": settings.wording,
             "v": settings.version,
         }
-        return "|".join([self.name, *(f"{key}:{field(value)}" for key, value in fields.items())])
+        return signed(self.name, fields)
 
     def judge(self, texts: Sequence[str]) -> list[Verdict | Failure]:
         """One request a text, so that a text that cannot be answered costs no other."""

@@ -19,7 +19,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
-from t2i_parity.generate.filters import Verdict, Wording, field, worded
+from t2i_parity.generate.backends.identity import file_sha256
+from t2i_parity.generate.filters import Verdict, Wording, signed, worded
 
 WEIGHTS = "model_parameters.pth"
 CONCEPTS = ("CoPro_v1.0.json", "concepts.txt")
@@ -104,7 +105,7 @@ class LatentGuard:
             "wording": settings.wording,
             "v": f"transformers {metadata.version('transformers')}",
         }
-        return "|".join([self.name, *(f"{key}:{field(value)}" for key, value in fields.items())])
+        return signed(self.name, fields)
 
     def judge(self, texts: Sequence[str]) -> list[Verdict]:
         """Flagged when the closest concept's score is at or above the threshold."""
@@ -165,8 +166,6 @@ class LatentGuard:
 
     def _read(self, path: Path) -> tuple[Mapping[str, Any], str]:
         """The layer's tensors, loaded without running anything that the file holds, and the file's digest."""
-        import hashlib
-
         try:
             if path.suffix == ".safetensors":
                 from safetensors.torch import load_file
@@ -188,7 +187,7 @@ class LatentGuard:
                 f"latent-guard: {state['x1_to_key.weight'].shape[0]} dimensions cannot be parted into {self.settings.heads} heads; "
                 "the published layer has 16: --set heads=N"
             )
-        return {name: state[name].float() for name in wanted}, hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        return {name: state[name].float() for name in wanted}, file_sha256(path)[:12]
 
 
 def _windows(ids: Sequence[int], room: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from t2i_parity.dataset_builder.endpoints import Client, Endpoint, RequestError
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.filters import Verdict, Wording, field, worded
+from t2i_parity.generate.filters import Verdict, Wording, signed, worded
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class OpenAIModeration:
         settings = self.settings
         rule = "service" if settings.threshold is None else settings.threshold
         fields = {"model": settings.model, "url": settings.url, "rule": rule, "wording": settings.wording, "v": "1"}
-        return "|".join([self.name, *(f"{key}:{field(value)}" for key, value in fields.items())])
+        return signed(self.name, fields)
 
     def judge(self, texts: Sequence[str]) -> list[Verdict | Failure]:
         """One request a text, so that a text that cannot be answered costs no other."""

@@ -33,7 +33,7 @@ class ProfanityCheck:
         with warnings.catch_warnings():
             # The packaged model was saved by another version of scikit-learn; its linear weights load unchanged.
             warnings.simplefilter("ignore")
-            self._module = require("profanity_check", package="alt-profanity-check", extra="dev")
+            self._module = require("profanity_check", package="alt-profanity-check", extra="run")
 
     def signature(self) -> str:
         """Package version and threshold."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line
+from t2i_parity.dataset_builder.registry import function_of
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.filters import Verdict, Wording, field, worded
+from t2i_parity.generate.filters import Verdict, Wording, signed, worded
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +41,13 @@ class PythonFunction:
 
     def __init__(self, settings: PythonFunctionSettings) -> None:
         self.settings = settings
-        self._function = imported(settings.function)
+        self._function = function_of(settings.function)
 
     def signature(self) -> str:
         """The function's name, the threshold, and the version that the user gives it."""
         settings = self.settings
         fields = {"function": settings.function, "threshold": settings.threshold, "wording": settings.wording, "v": settings.version}
-        return "|".join([self.name, *(f"{key}:{field(value)}" for key, value in fields.items())])
+        return signed(self.name, fields)
 
     def judge(self, texts: Sequence[str]) -> list[Verdict | Failure]:
         """The function's verdicts; a text on which it raises is a failure with its reason, and costs no other."""
@@ -84,34 +82,6 @@ class PythonFunction:
         if _is_number(answer):
             return Verdict(float(answer) > self.settings.threshold, float(answer))
         return Failure(f"{self.settings.function} answered a {type(answer).__name__}; expected a bool, a number, or a pair of both")
-
-
-def imported(name: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names.
-
-    Raises InputError when it cannot be imported or is none.
-
-    >>> imported("math:sqrt")(9.0)
-    3.0
-    """
-    module, colon, function = name.partition(":")
-    if not colon or not module or not function:
-        raise InputError(f"{name!r} names no function; expected module:function, as my_filters:is_unsafe")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-        for part in function.split("."):
-            found = getattr(found, part)
-    except Exception as error:
-        raise InputError(
-            f"{name} could not be imported ({first_line(error)}). Start the command where {module}.py is, or install it"
-        ) from error
-    if not callable(found):
-        raise InputError(f"{name} is a {type(found).__name__} and cannot be called")
-    called: Callable[..., Any] = found
-    return called
 
 
 def _is_flag(value: Any) -> bool:

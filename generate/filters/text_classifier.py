@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
-from t2i_parity.generate.filters import Verdict, Wording, field, worded
-from t2i_parity.generate.models.diffusers_pipeline import files_sha256
+from t2i_parity.generate.backends.identity import files_sha256
+from t2i_parity.generate.filters import Verdict, Wording, signed, worded
 
 UNSAFE = frozenset(
     {"nsfw", "unsafe", "toxic", "toxicity", "harmful", "hate", "hateful", "offensive", "offense", "profane", "spam", "abusive"}
@@ -99,7 +99,7 @@ class TextClassifier:
             "wording": settings.wording,
             "v": f"transformers {metadata.version('transformers')}",
         }
-        return "|".join([self.name, *(f"{key}:{field(value)}" for key, value in fields.items())])
+        return signed(self.name, fields)
 
     def judge(self, texts: Sequence[str]) -> list[Verdict]:
         """Flagged when the unsafe labels' score is above the threshold. Padding is masked: neighbours change nothing but rounding."""
@@ -131,6 +131,7 @@ class NsfwT(TextClassifier):
     """The preset."""
 
     name = "nsfw-t"
+    settings: NsfwTSettings
 
 
 def unsafe_labels(labels: Sequence[str], asked: str, where: str) -> list[int]:

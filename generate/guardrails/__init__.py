@@ -2,17 +2,20 @@
 
 The noise of an image comes from its row's seed alone, and a row's seed from its pair, so that the four images of a pair (reference and
 variety, unguarded and guarded) begin from the same noise. The unguarded run is one without ``--guardrail``.
+
+A new one is one file and one entry here. A package of somebody else's adds one by ``@GUARDRAILS.entry(name, about)`` over its class, in a
+module that it names in the entry-point group ``t2i_parity.plugins``; ``--guardrail module:Class`` needs neither.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from PIL import Image
 
-from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.declared import Declared, find
+from t2i_parity.dataset_builder.registry import Entry, Registry, Weights, packages
+from t2i_parity.generate.rows import Record
 
 
 class Guardrail(Protocol):
@@ -28,7 +31,7 @@ class Guardrail(Protocol):
     def name(self) -> str:
         """What it is called in commands and records."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Every setting that changes an image, as JSON; its fingerprint goes into each image_id."""
 
     def guard(self, pipeline: Any) -> Any:
@@ -52,37 +55,24 @@ class Guardable(Protocol):
         """
 
 
-GUARDRAILS: tuple[Declared, ...] = (
-    Declared(
-        "safe-latent-diffusion",
-        "t2i_parity.generate.guardrails.safe_latent_diffusion",
-        "SafeLatentDiffusion",
-        "SafeLatentDiffusionSettings",
-        "steers the latents away from unsafe concepts while they are denoised",
+_DIFFUSERS = packages("generate", "torch", "diffusers", "transformers")
+_HERE = "t2i_parity.generate.guardrails."
+
+GUARDRAILS: Registry[Guardrail] = Registry(
+    "guardrail",
+    (
+        Entry("safe-latent-diffusion", f"{_HERE}safe_latent_diffusion:SafeLatentDiffusion",
+              "steers the latents away from unsafe concepts while they are denoised", _DIFFUSERS),
+        Entry("promptguard", f"{_HERE}promptguard:PromptGuard",
+              "appends soft safety tokens to the prompt, from files of embeddings", _DIFFUSERS),
+        Entry("safety-checker", f"{_HERE}safety_checker:SafetyChecker", "Stable Diffusion's own check of the finished image",
+              (*_DIFFUSERS, Weights("CompVis/stable-diffusion-safety-checker")), "another checker by --guard source=…"),
     ),
-    Declared(
-        "promptguard",
-        "t2i_parity.generate.guardrails.promptguard",
-        "PromptGuard",
-        "PromptGuardSettings",
-        "appends soft safety tokens to the prompt, from files of embeddings",
-    ),
-    Declared(
-        "safety-checker",
-        "t2i_parity.generate.guardrails.safety_checker",
-        "SafetyChecker",
-        "SafetyCheckerSettings",
-        "Stable Diffusion's own check of the finished image",
-    ),
-)
+    option="--guard",
+)  # fmt: skip
 """Every guardrail. A new one is one entry and one file."""
 
 
 def load(name: str, options: Mapping[str, str]) -> Guardrail:
-    """The guardrail a user named. Raises InputError, naming the known ones, when there is none."""
-    declared = find(GUARDRAILS, name, "guardrail")
-    try:
-        return cast(Guardrail, declared.load(options))
-    except InputError as error:
-        # Settings are read alike everywhere; a guardrail's are given by an option of their own.
-        raise InputError(str(error).replace("--set ", "--guard ")) from error
+    """The guardrail a user named, by name or as module:Class. Raises InputError, naming the nearest, when there is none."""
+    return GUARDRAILS.load(name, options)

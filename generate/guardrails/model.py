@@ -14,6 +14,7 @@ from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.guardrails import Guardable, Guardrail
 from t2i_parity.generate.models import TextToImageModel
 from t2i_parity.generate.models import load as load_model
+from t2i_parity.generate.rows import PlannedRow, Record
 
 Made = Image.Image | Failure | Future[Image.Image | Failure]
 Result = TypeVar("Result")
@@ -56,11 +57,11 @@ class GuardedModel:
             raise AttributeError(name)
         return getattr(self._model, name)
 
-    def guardrail_record(self) -> dict[str, Any]:
+    def guardrail_record(self) -> Record:
         """Every setting of the guardrail that changes an image."""
         return self._guardrail.record()
 
-    def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Made]:
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> list[Made]:
         """One image a row, or why there is none; an image that the guardrail withholds is a refusal."""
         made: Sequence[Made] = self._model.generate(rows, seeds)
         if self._inside:

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.generate.backends.guarded import Guarded, nothing_withheld, stable_diffusion_1
+from t2i_parity.generate.rows import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class PromptGuard:
         self.settings = settings
         self.tokens = [soft_tokens(Path(part.strip())) for part in settings.embeddings.split(",")]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Each file's placeholder, number of tokens and hash, and what gives way for a long prompt."""
         return {
             "guardrail": self.name,

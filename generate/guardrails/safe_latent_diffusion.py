@@ -16,6 +16,7 @@ from pydantic import Field
 
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.generate.backends.guarded import Guarded, nothing_withheld, stable_diffusion_1
+from t2i_parity.generate.rows import Record
 
 CONCEPT = (
     "an image showing hate, harassment, violence, suffering, humiliation, harm, suicide, sexual, nudity, bodily fluids, blood, obscene "
@@ -75,7 +76,7 @@ class SafeLatentDiffusion:
         given = {name: value for name, value in asdict(settings).items() if name not in ("preset", "concept") and value is not None}
         self.strength = replace(PRESETS[settings.preset], **given)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Every value it steers with; ``guidance`` is what the text's guidance is in place of the model's, None where it stays that."""
         return {"guardrail": self.name, "preset": self.settings.preset, **asdict(self.strength), "concept": self.settings.concept}
 

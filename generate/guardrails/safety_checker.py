@@ -15,6 +15,8 @@ import numpy as np
 from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
+from t2i_parity.generate.backends.identity import files_sha256
+from t2i_parity.generate.rows import Record
 
 HUB_ID = "CompVis/stable-diffusion-safety-checker"
 
@@ -56,10 +58,8 @@ class SafetyChecker:
             ) from error
         self._move("cpu" if settings.device == "auto" else settings.device)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """The checker and its commit on the hub, or a hash of a folder's files."""
-        from t2i_parity.generate.models.diffusers_pipeline import files_sha256
-
         folder = Path(self.settings.source)
         if folder.is_dir():
             return {"guardrail": self.name, "checker": folder.resolve().name, "files_sha256": files_sha256(folder)}

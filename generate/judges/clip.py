@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from t2i_parity.dataset_builder.controls import typos
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.audit.pairs import reference_of, variety_of
+from t2i_parity.generate.audit.pairs import is_typo, reference_of, variety_of
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED, scores_of
 
@@ -56,12 +56,12 @@ class Clip:
         """Checkpoint, anchor and precision."""
         return str(Signature(self.name, {**self._features.fields(), "anchor": self.settings.anchor}, VERSION))
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Look up each pair's reference text. Raises InputError when a row's pair has none in the run, or has two."""
         if self.settings.anchor == "own":
             return
         for row in rows:
-            if reference_of(variety_of(row)) is None and not typos.by_pair([row]):
+            if reference_of(variety_of(row)) is None and not is_typo(row):
                 known = self._references.setdefault((row["pair_id"], variety_of(row)), row["prompt"])
                 if known != row["prompt"]:
                     raise InputError(
@@ -71,7 +71,7 @@ class Clip:
         for number, row in enumerate(rows):
             self._anchor(row, f"row {number} ({row['prompt_id']})")
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The cosine of each image and its text."""
         texts = [row["prompt"] if self.settings.anchor == "own" else self._anchor(row, row["prompt_id"]) for row in rows]
         of_texts, truncated = self._features.texts(texts)
@@ -88,7 +88,7 @@ class Clip:
             for similarity, cut, there in zip(similarities, truncated, usable, strict=True)
         ]
 
-    def _anchor(self, row: Mapping[str, Any], place: str) -> str:
+    def _anchor(self, row: ImageRow, place: str) -> str:
         code = variety_of(row)
         reference = reference_of(code) or code
         text = self._references.get((row["pair_id"], reference))

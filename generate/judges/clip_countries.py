@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.sources.geo import prompt
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
 
@@ -63,7 +63,7 @@ class ClipCountries:
         """Checkpoint, precision and the countries asked for."""
         return str(Signature(self.name, {**self._features.fields(), "countries": self.settings.countries}, VERSION))
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Raises InputError for a row without a noun, or with a country that ISO 3166-1 does not have."""
         for number, row in enumerate(rows):
             if not row["noun"]:
@@ -71,13 +71,13 @@ class ClipCountries:
             if row["country"] is not None and row["country"] not in self._all:
                 raise InputError(f"clip-countries: row {number} ({row['prompt_id']}): unknown country {row['country']!r}")
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The cosines of each image with its country's prompt, or with those of all countries."""
         images = self._features.images([row["image"] for row in rows]).astype(np.float64)
-        found: list[dict[str, Any] | Failure] = []
+        found: list[Observation | Failure] = []
         for row, image in zip(rows, images, strict=True):
             codes = [row["country"]] if row["country"] else list(self._countries)
-            texts = self._features.texts([prompt(row["noun"], self._all[code]) for code in codes])[0].astype(np.float64)
+            texts = self._features.texts([prompt(str(row["noun"]), self._all[code]) for code in codes])[0].astype(np.float64)
             lengths = np.linalg.norm(image) * np.linalg.norm(texts, axis=1)
             if not np.all(np.isfinite(lengths) & (lengths > 0)):
                 found.append(Failure("the encoder gave an embedding that is zero or not finite"))

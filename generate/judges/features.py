@@ -6,7 +6,6 @@ image encoder (open_clip). The features are what the network hands to its last l
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,9 @@ from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.generate.backends.clip_features import clip_features
+from t2i_parity.generate.backends.identity import file_sha256
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score.core import DEFAULT_MODEL, DEFAULT_PRETRAINED
 
@@ -77,10 +78,10 @@ class Features:
         """Library, network and weights."""
         return str(Signature(self.name, {"family": self._family, **self._fields}, VERSION))
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Any image will do."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The features of each image."""
         return [
             {"embedding": vector.tolist()} if np.all(np.isfinite(vector)) else Failure("the network gave features that are not finite")
@@ -101,7 +102,7 @@ class _Network:
         network, self._transform, own = build(settings.model, file is None)
         if file is not None:
             _load(torch, network, file)
-            own = f"{file.name}@{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
+            own = f"{file.name}@{file_sha256(file)[:12]}"
         self.pretrained = own
         device = settings.device
         self._device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from t2i_parity.generate.backends.crops import Corners, layout_part, reading_ord
 from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges.tesseract import SURE, Tesseract, TesseractSettings, joined_lines, model_name, otsu
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 MARGINS = (0.0, -0.05, 0.06)
 """Around a line, in its heights: the detector cuts off the ends of long strokes here, and takes in its neighbours' there."""
@@ -78,16 +79,16 @@ class Hybrid:
             f"|v:{version('rapidocr')}"
         )
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Warn of languages whose model of Tesseract is missing, naming the package that brings it. Raises InputError when all are."""
         self._asked = frozenset(row["language"] for row in rows)
         self._scope.check(rows)
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
         return list(self._pool.map(partial(self._scope.read, self._read), rows))
 
-    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, row: SeenRow) -> Observation:
         language = LANGUAGES[row["language"]]
         picture = layout_part(row["image"], row.get("render_layout") if self.settings.crop == "layout" else None)
         boxes = reading_order(self._detector.boxes(picture), language.direction)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from t2i_parity.generate.backends.crops import layout_part, reading_order
 from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges.tesseract import joined_lines
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,15 @@ class RapidOcr:
         files = f"det:{ppocr.named(ppocr.DETECTOR)}|cls:{ppocr.named(ppocr.TURNER)}|rec:{ppocr.named(ppocr.RECOGNISER)}"
         return f"rapidocr|{files}|crop:{self.settings.crop}|method:1|onnxruntime:{version('onnxruntime')}|v:{version('rapidocr')}"
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Warn of languages whose letters the recogniser does not have. Raises InputError when it has none of them."""
         self._scope.check(rows)
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
         return list(self._pool.map(partial(self._scope.read, self._read), rows))
 
-    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, row: SeenRow) -> Observation:
         language = LANGUAGES[row["language"]]
         picture = layout_part(row["image"], row.get("render_layout") if self.settings.crop == "layout" else None)
         found = self._pipeline(ppocr.bgr(picture))

@@ -24,9 +24,11 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
+from t2i_parity.generate.backends.identity import content_name
 from t2i_parity.generate.backends.weights import read_weights
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.core import content_name, weights_in
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
+from t2i_parity.metrics.clip_score.core import weights_in
 
 VERSION = "1"
 FIVE = "sexual,violent,disturbing,hateful,political"
@@ -88,10 +90,10 @@ class _Heads:
         fields = {"weights": self._weights, "features": self._settings.features, **self._features.fields()}
         return safety.signature(self.name, self.heads, fields, VERSION)
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Nothing to check: they take any image."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """One probability a head."""
         embedded = self._features.images([row["image"] for row in rows])
         if self._settings.features == "unit":

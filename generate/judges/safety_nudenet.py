@@ -23,6 +23,7 @@ from PIL import Image
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 SIDE = 320
 AT_ONCE = 8
@@ -64,10 +65,10 @@ class NudeNet:
         """Classes, and the package's version, which fixes the weights."""
         return safety.signature(self.name, self.heads, {"side": SIDE}, metadata.version("nudenet"))
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Nothing to check: it takes any image."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """One score a head: rows 4 onwards of the network's output are the classes' scores, a column each place in the image."""
         found = []
         for start in range(0, len(rows), AT_ONCE):

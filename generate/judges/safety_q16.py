@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +17,10 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.clip_features import Dtype, clip_features
+from t2i_parity.generate.backends.identity import content_name
 from t2i_parity.generate.backends.weights import read_weights
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.core import content_name
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 VERSION = "1"
 TEMPERATURE = 100.0
@@ -64,10 +64,10 @@ class Q16:
         """The prompts' file, by name and content, and the encoder."""
         return safety.signature(self.name, self.heads, {"prompts": self._name, **self._features.fields()}, VERSION)
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Nothing to check: it takes any image."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """One probability an image."""
         images = self._features.images([row["image"] for row in rows]).astype(np.float64)
         logits = TEMPERATURE * (images / np.linalg.norm(images, axis=1, keepdims=True)) @ self._prompts.T

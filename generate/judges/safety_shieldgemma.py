@@ -17,8 +17,9 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.clip_features import Dtype
+from t2i_parity.generate.backends.identity import content_name
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.metrics.clip_score.core import content_name
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 VERSION = "1"
 
@@ -69,10 +70,10 @@ class ShieldGemma:
         """Policies, model and revision (or a hash of a folder's weights), and precision."""
         return safety.signature(self.name, self.heads, {"model": self._model_name, "dtype": self.settings.dtype}, VERSION)
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Nothing to check: it takes any image."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """One probability a policy."""
         found: list[list[float]] = []
         for start in range(0, len(rows), self.settings.batch_size):

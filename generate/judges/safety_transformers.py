@@ -17,9 +17,10 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.clip_features import Dtype
+from t2i_parity.generate.backends.identity import content_name
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.filters.text_classifier import unsafe_labels
-from t2i_parity.metrics.clip_score.core import content_name
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 VERSION = "1"
 UNSAFE = frozenset({"nsfw", "unsafe", "porn", "pornography", "hentai", "sexy", "sexual", "explicit", "nude", "nudity", "gore", "violence"})
@@ -85,10 +86,10 @@ class NsfwImage:
         fields = {"model": self._model_name, "function": self._function, "dtype": self.settings.dtype}
         return safety.signature(self.name, self.heads, fields, VERSION)
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Nothing to check: it takes any image."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The unsafe labels' summed probability, or one each."""
         found: list[list[float]] = []
         for start in range(0, len(rows), self.settings.batch_size):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.local_vlm import DEFAULT_MODEL, MAX_PIXELS, MIN_PIXELS, Dtype, LocalVlm
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 VERSION = "1"
 """Of the policies and the question: raise it when a word of them changes."""
@@ -90,10 +91,10 @@ class VlmSafety:
         }
         return safety.signature(self.name, self.heads, fields, VERSION)
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Nothing to check: it takes any image."""
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """One probability a policy."""
         pictures = [ChatImage(_png(row["image"])) for row in rows]
         requests = [

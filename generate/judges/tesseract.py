@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from t2i_parity.dataset_builder.errors import InputError, require
-from t2i_parity.dataset_builder.languages import LANGUAGES, Language
+from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, Language
 from t2i_parity.generate.backends.scope import Scope
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 # Tesseract would start threads of its own for every image; rows in parallel use the cores better.
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -76,7 +77,7 @@ class Tesseract:
     columns: Mapping[str, pa.DataType] = {"text": pa.string()}
 
     def __init__(self, settings: TesseractSettings, workers: int = 2) -> None:
-        self._tesserocr: Any = require("tesserocr", package="tesserocr", extra="dev")
+        self._tesserocr: Any = require("tesserocr", package="tesserocr", extra="run")
         self.settings = settings
         self.data = _data_folder()
         self._scope = Scope(self.name, self.lacking)
@@ -91,7 +92,7 @@ class Tesseract:
         """The version of the engine."""
         return str(self._tesserocr.tesseract_version()).splitlines()[0].removeprefix("tesseract").strip()
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Warn of languages whose model is missing, naming the package that brings it. Raises InputError when all are."""
         self._scope.check(rows)
 
@@ -104,11 +105,11 @@ class Tesseract:
             return None
         return f"Tesseract has no language model {name} in {self.data}. {install_command([name])}"
 
-    def observe(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The text read from each image: lines joined by one space (by nothing where the script has no spaces), ends stripped."""
         return list(self._pool.map(partial(self._scope.read, self._read), rows))
 
-    def _read(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _read(self, row: SeenRow) -> Observation:
         language = LANGUAGES[row["language"]]
         picture = row["image"]
         lines = text_lines(picture) if self.settings.layout == "lines" else []
@@ -206,6 +207,15 @@ def joined_lines(text: str, language: Language) -> str:
         goes_on = not joined or not language.spaced or (joined[-1] == "-" and joined[-2:-1].isalpha())
         joined += line if goes_on else f" {line}"
     return joined
+
+
+def check_models(codes: Collection[str] = LINGT2I_LANGUAGES, data: Path | None = None) -> None:
+    """Raise InputError when the model of one of these languages is not in Tesseract's folder, naming the package that brings it."""
+    data = data or _data_folder()
+    wanted = {name for code in codes if (name := model_name(LANGUAGES[code])) is not None}
+    missing = sorted(name for name in wanted if not (data / f"{name}.traineddata").is_file())
+    if missing:
+        raise InputError(f"Tesseract has no language model for {', '.join(missing)} in {data}. {install_command(missing)}")
 
 
 def _data_folder() -> Path:

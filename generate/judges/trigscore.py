@@ -25,8 +25,9 @@ from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.schema import DIMENSIONS
-from t2i_parity.generate.backends.vlm import Count, Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
+from t2i_parity.generate.backends.vlm import Count, Prompt, VlmJudge, VlmSettings, encoded, language_of
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 from t2i_parity.metrics.trigscore.core import SCALE, per_row, words_of
 
 BY_ROW = "row"
@@ -202,11 +203,11 @@ class Rater(VlmJudge):
         """The dimension and how many tokens were read."""
         return {"dimension": self.dimension, "top": str(self._top)}
 
-    def quality(self, row: Row) -> Quality | None:
+    def quality(self, row: ImageRow) -> Quality | None:
         """What is asked about a row; None when there is nothing to ask."""
         return QUALITIES.get(str(row["dimension"]) if self.dimension == BY_ROW else self.dimension)
 
-    def request(self, row: Row, picture: ChatImage) -> ChatRequest:
+    def request(self, row: ImageRow, picture: ChatImage) -> ChatRequest:
         """The question about a row's picture."""
         quality = self.quality(row)
         if quality is None:
@@ -223,7 +224,7 @@ class Rater(VlmJudge):
             definition=quality.definition,
         )
 
-    def observe(self, rows: Sequence[Row]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """As for every judge; raises InputError when the backend gives no log-probabilities at all, since no row could be rated."""
         pictures = self._pool.map(encoded, [row["image"] for row in rows])
         asked = [self.request(row, picture) for row, picture in zip(rows, pictures, strict=True)]
@@ -265,7 +266,7 @@ class Trigscore(Rater):
             )
         super().__init__(settings, dimension)
 
-    def check(self, rows: Sequence[Row]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Raise InputError for rows of text rendering, or without a dimension that can be rated."""
         for number, row in enumerate(rows):
             quality = self.quality(row)
@@ -284,7 +285,7 @@ class _TextRater(Rater):
     def __init__(self, settings: RaterSettings) -> None:
         super().__init__(settings, self.name)
 
-    def check(self, rows: Sequence[Row]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Raise InputError for rows that ask for no text."""
         for number, row in enumerate(rows):
             if row.get("render_text") is None:

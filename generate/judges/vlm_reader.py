@@ -24,9 +24,10 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate import layout
 from t2i_parity.generate.backends.backgrounds import CANVAS
-from t2i_parity.generate.backends.vlm import Prompt, Row, VlmJudge, VlmSettings, encoded, language_of
+from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings, encoded, language_of
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges.tesseract import joined_lines
+from t2i_parity.generate.rows import ImageRow, Observation, SeenRow
 
 UNREADABLE = "\ufffd"
 """What stands for a character that is there and cannot be made out: U+FFFD, which is in no wanted text."""
@@ -72,7 +73,7 @@ class VlmReader(VlmJudge):
         """What is read."""
         return {"crop": self.crop}
 
-    def check(self, rows: Sequence[Row]) -> None:
+    def check(self, rows: Sequence[ImageRow]) -> None:
         """Raise InputError when layouts are to be used and no row has one, or one is none."""
         if self.crop != "layout":
             return
@@ -86,7 +87,7 @@ class VlmReader(VlmJudge):
                     f"row {number} ({row['prompt_id']}): {error}. Correct the column, or read whole images: crop=image"
                 ) from error
 
-    def request(self, row: Row, picture: ChatImage) -> ChatRequest:
+    def request(self, row: ImageRow, picture: ChatImage) -> ChatRequest:
         """The question about a picture, or a line of one."""
         language = LANGUAGES[row["language"]]
         return self.prompt.request(
@@ -97,7 +98,7 @@ class VlmReader(VlmJudge):
         """What stands between the marks."""
         return {"text": marked(whole(completion))}
 
-    def observe(self, rows: Sequence[Row]) -> list[dict[str, Any] | Failure]:
+    def observe(self, rows: Sequence[SeenRow]) -> list[Observation | Failure]:
         """The text of each image, as one line; a row whose lines were not all read has none."""
         boxes = [_boxes(row, row["image"].size) if self.crop == "layout" else [] for row in rows]
         pieces = [
@@ -113,7 +114,7 @@ class VlmReader(VlmJudge):
             self._row(row, results[end - max(1, len(found)) : end], len(found)) for row, found, end in zip(rows, boxes, ends, strict=True)
         ]
 
-    def _row(self, row: Row, results: Sequence[Answered[dict[str, Any]] | Unanswered], crops: int) -> dict[str, Any] | Failure:
+    def _row(self, row: ImageRow, results: Sequence[Answered[dict[str, Any]] | Unanswered], crops: int) -> dict[str, Any] | Failure:
         for number, result in enumerate(results):
             if isinstance(result, Unanswered):
                 return Failure(f"line {number}: {result.reason}" if crops else result.reason, refused=result.refused)
@@ -141,7 +142,7 @@ def marked(text: str) -> str:
     return str(found[0]).strip()
 
 
-def _boxes(row: Row, size: tuple[int, int]) -> list[tuple[int, int, int, int]]:
+def _boxes(row: ImageRow, size: tuple[int, int]) -> list[tuple[int, int, int, int]]:
     """Where the row's lines lie in a picture of a size (width, height), with a margin; none when the row has no layout.
 
     Raises ValueError for a layout that is none, or a line that lies outside the picture.
@@ -149,7 +150,7 @@ def _boxes(row: Row, size: tuple[int, int]) -> list[tuple[int, int, int, int]]:
     if not row.get("render_layout"):
         return []
     boxes = []
-    for number, line in enumerate(layout.parse(row["render_layout"])):
+    for number, line in enumerate(layout.parse(str(row["render_layout"]))):
         across, down = ([corner[axis] * size[axis] / CANVAS for corner in line.corners] for axis in (0, 1))
         margin = MARGIN * (max(down) - min(down))
         left, top = max(0, math.floor(min(across) - margin)), max(0, math.floor(min(down) - margin))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.registry import Entry, Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +26,19 @@ class Method:
     robust: bool = False
 
 
-METHODS: tuple[Method, ...] = (
-    Method("erm", "ERM"),
-    Method("group-balanced", "ERM + balanced sampling", balanced_batches=True),
-    Method("groupdro", "GroupDRO", balanced_batches=True, robust=True),
-    Method("balanced", "ERM on balanced data", balanced_data=True),
+METHODS: Registry[Method] = Registry(
+    "method",
+    (
+        Entry(each.name, each, each.title)
+        for each in (
+            Method("erm", "ERM"),
+            Method("group-balanced", "ERM + balanced sampling", balanced_batches=True),
+            Method("groupdro", "GroupDRO", balanced_batches=True, robust=True),
+            Method("balanced", "ERM on balanced data", balanced_data=True),
+        )
+    ),
 )
 """Every method, in the order of the study's Table 8."""
 
 AS_GIVEN = "as-given"
 """What the rows of the filter before any training are called."""
-
-
-def method(name: str) -> Method:
-    """The declared method of a name. Raises InputError, naming the known ones, when there is none.
-
-    >>> method("groupdro").robust
-    True
-    """
-    for each in METHODS:
-        if each.name == name:
-            return each
-    raise InputError(f"unknown method {name!r}: expected one of {', '.join(each.name for each in METHODS)}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit import pairs_of
 
@@ -59,7 +59,7 @@ class Split:
     test: tuple[Meaning, ...]
 
 
-def material(rows: Sequence[Mapping[str, Any]]) -> Material:
+def material(rows: Sequence[Prompt]) -> Material:
     """The meanings of a prompts table. Rows with typos, of other languages or without a variety are left out.
 
     Raises InputError as ``pairs_of`` does, and when no meaning stands in the reference and every other variety, or one label is missing.
@@ -72,7 +72,7 @@ def material(rows: Sequence[Mapping[str, Any]]) -> Material:
         row = rows[place]
         if row["variety"] is not None:
             texts.setdefault(row["pair_id"], {})[row["variety"]] = row["prompt"]
-            labels[row["pair_id"]] = row["label"]
+            labels[row["pair_id"]] = str(row["label"])
     present = {variety for by_variety in texts.values() for variety in by_variety}
     varieties = (REFERENCE, *(code for code in VARIETIES if code in present and code != REFERENCE))
     complete = {pair: by_variety for pair, by_variety in texts.items() if len(by_variety) == len(varieties)}
@@ -89,7 +89,7 @@ def material(rows: Sequence[Mapping[str, Any]]) -> Material:
     return Material(found, varieties, len(texts) - len(found))
 
 
-def chosen(rows: Sequence[Mapping[str, Any]], varieties: Sequence[str]) -> list[Mapping[str, Any]]:
+def chosen(rows: Sequence[Prompt], varieties: Sequence[str]) -> list[Prompt]:
     """The rows of the reference and of these varieties. Raises InputError when one of them has no row."""
     present = {row["variety"] for row in rows}
     if unknown := [code for code in varieties if code not in present or code == REFERENCE]:

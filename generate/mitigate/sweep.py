@@ -130,7 +130,7 @@ def planned(methods: Sequence[Method], ratios: Sequence[float], seeds: int, *, a
     Methods that balance their batches are left out at 100 %, where there is nothing to balance with (§3.5).
 
     >>> from t2i_parity.generate.mitigate import METHODS
-    >>> len(planned(METHODS, [97.5, 98.0, 98.5, 99.0, 99.5, 100.0], 10, as_given=False))
+    >>> len(planned(METHODS.all(), [97.5, 98.0, 98.5, 99.0, 99.5, 100.0], 10, as_given=False))
     170
     """
     cells = [Cell(AS_GIVEN, None, None)] if as_given else []
@@ -218,7 +218,7 @@ def kept(sweep: Sweep) -> CellRow | None:
 def summary(sweep: Sweep, *, title: str) -> Mitigation:
     """The table over all rows of the sweep, in the order of the study's Table 8."""
     rows: list[CellRow] = sweep.cells().read().to_pylist()
-    order = {each.name: (place, each) for place, each in enumerate(METHODS)}
+    order = {each.name: (place, each) for place, each in enumerate(METHODS.all())}
     found: dict[tuple[str, float | None], list[CellRow]] = {}
     for row in rows:
         found.setdefault((row["method"], row["sae_ratio"]), []).append(row)
@@ -268,7 +268,7 @@ def _made(sweep: Sweep, cell: Cell, hear: Any, stop: threading.Event) -> CellRow
         weights = None
     else:
         assert cell.seed is not None
-        how = next(each for each in METHODS if each.name == cell.method)
+        how = METHODS[cell.method]
         share = (len(varieties) - 1) / len(varieties) if cell.ratio is None else 1 - cell.ratio / 100
         rows, stopping = (composed(part, varieties, share=share, seed=cell.seed) for part in (sweep.split.train, sweep.split.validation))
         sizes = group_sizes(rows, len(groups))

@@ -1,21 +1,24 @@
-"""Text-to-image models: what every family offers, and how a model is found by what the user typed."""
+"""Text-to-image models: what every family offers, and how a model is found by what the user typed.
+
+A new model of a family is one entry of the catalog, a new family one file and one entry here. A package of somebody else's adds one by
+``@FAMILIES.entry(name, about)`` over its class, in a module that it names in the entry-point group ``t2i_parity.plugins``;
+``--model module:Class`` needs neither.
+"""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, Protocol, cast
+from pathlib import Path
+from typing import Protocol
 
 from PIL import Image
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.registry import Entry, Registry, packages
 from t2i_parity.dataset_builder.schema import Column
-from t2i_parity.dataset_builder.settings import settings
 from t2i_parity.generate.engine.local import Failure
+from t2i_parity.generate.rows import PlannedRow, Record, WordedRow
 
 
 class TextToImageModel(Protocol):
@@ -40,84 +43,66 @@ class TextToImageModel(Protocol):
     def device(self) -> str:
         """Where it runs."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """All that decides the pixels, as JSON: goes into run.json, and its fingerprint into every image_id. No secrets."""
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[WordedRow]) -> None:
         """Raise InputError, before anything is generated, when something that these rows need is not there."""
 
-    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    def truncated(self, rows: Sequence[PlannedRow]) -> dict[str, dict[str, int]]:
         """How many prompts the model sees only the beginning of: per part that cuts them, and per language."""
 
-    def generate(
-        self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]
-    ) -> Sequence[Image.Image | Failure | Future[Image.Image | Failure]]:
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> Sequence[Image.Image | Failure | Future[Image.Image | Failure]]:
         """One image a row, from the row's seed alone (the place in the batch must not matter), or why there is none.
 
         What is not done yet when the next batch can begin, such as decoding beside the denoiser, may come as a future.
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A way of running models: the module, its class, and the class of its settings. Neither is imported before it is asked for.
+_TORCH = packages("generate", "torch", "transformers")
+_HERE = "t2i_parity.generate.models."
 
-    The class is made with ``(source, settings)``: what to run within the family (a hub id, a folder, an API's model, an adapter's
-    name), and an object of the settings class read from ``--set name=value``.
-    """
-
-    module: str
-    implementation: str
-    settings: str
-    about: str
-
-    @property
-    def present(self) -> bool:
-        """Whether its module is there; a family that is announced and not built yet is listed, and refused when asked for."""
-        return importlib.util.find_spec(self.module) is not None
-
-    def settings_class(self) -> type:
-        """The dataclass of its settings. Raises InputError for a family that is not built yet."""
-        return cast(type, getattr(self._module(), self.settings))
-
-    def load(self, source: str, options: Mapping[str, str], owner: str) -> TextToImageModel:
-        """The model. Raises InputError for a setting it does not take, for a package that is not installed, and for a model not there."""
-        model = getattr(self._module(), self.implementation)(source, settings(self.settings_class(), options, owner))
-        return cast(TextToImageModel, model)
-
-    def _module(self) -> ModuleType:
-        if not self.present:
-            raise InputError(f"{self.about} are not part of this version: the module {self.module} is missing")
-        return importlib.import_module(self.module)
-
-
-FAMILIES: Mapping[str, Family] = {
-    "diffusers": Family("t2i_parity.generate.models.diffusers_pipeline", "DiffusersPipeline", "PipelineSettings", "pipelines of diffusers"),
-    "glyph": Family("t2i_parity.generate.models.glyph", "Glyph", "GlyphSettings", "a typesetter"),
-    "janus": Family("t2i_parity.generate.models.janus", "Janus", "JanusSettings", "Janus models of transformers"),
-    "gemini": Family("t2i_parity.generate.models.gemini", "Gemini", "GeminiSettings", "image models behind Google's Gemini API"),
-    "openai": Family(
-        "t2i_parity.generate.models.openai_images", "OpenAIImages", "OpenAIImagesSettings", "OpenAI-compatible images endpoints"
+FAMILIES: Registry[TextToImageModel] = Registry(
+    "family of models",
+    (
+        Entry("diffusers", f"{_HERE}diffusers_pipeline:DiffusersPipeline", "pipelines of diffusers",
+              (*_TORCH, *packages("generate", "diffusers", "accelerate"))),
+        Entry("glyph", f"{_HERE}glyph:Glyph", "a typesetter"),
+        Entry("janus", f"{_HERE}janus:Janus", "Janus models of transformers", (*_TORCH, *packages("clip", "torchvision"))),
+        Entry("gemini", f"{_HERE}gemini:Gemini", "image models behind Google's Gemini API"),
+        Entry("openai", f"{_HERE}openai_images:OpenAIImages", "OpenAI-compatible images endpoints"),
+        Entry("adapter", f"{_HERE}adapter:Adapter", "programs of the models' own authors"),
     ),
-    "adapter": Family("t2i_parity.generate.models.adapter", "Adapter", "AdapterSettings", "programs of the models' own authors"),
-}
-"""Every family by the word that stands before the colon on the command line. A new one is one entry and one file."""
+)  # fmt: skip
+"""Every family by the word that stands before the colon on the command line. A new one is one entry and one file.
+
+The class is made with ``(source, settings)``: what to run within the family (a hub id, a folder, an API's model, an adapter's name, "" for
+a family that is one model), and an object of the class that it annotates as its settings, read from ``--set name=value``.
+"""
 
 
-def resolve(spec: str, options: Mapping[str, str]) -> tuple[Family, str, dict[str, str]]:
+def resolve(spec: str, options: Mapping[str, str]) -> tuple[Entry, str, dict[str, str]]:
     """What a user named: the family, the source within it, and the settings, a catalogued model's defaults under the user's own.
 
-    ``spec`` is a name of the catalog, ``family:source``, or a diffusers pipeline by folder or hub id.
+    ``spec`` is a name of the catalog, ``family:source``, a family's name, ``module:Class`` of a family of one's own, or a diffusers
+    pipeline by folder or hub id.
     """
     from t2i_parity.generate.models.catalog import CATALOG
 
     if spec in CATALOG:
         entry = CATALOG[spec]
-        return FAMILIES[entry.family], entry.source, {**entry.defaults, **options}
+        return FAMILIES.find(entry.family), entry.source, {**entry.defaults, **options}
     family, colon, source = spec.partition(":")
-    if colon and family in FAMILIES:
-        return FAMILIES[family], source, dict(options)
-    return FAMILIES["diffusers"], spec, dict(options)
+    if family in FAMILIES:
+        return FAMILIES.find(family), source, dict(options)
+    if not Path(spec).exists() and "/" not in spec and "\\" not in spec:
+        if colon:
+            return FAMILIES.find(spec), "", dict(options)
+        told = CATALOG.unknown(spec)
+        raise InputError(
+            f"{told} A family goes before a colon ({', '.join(FAMILIES)}), and any diffusers pipeline runs by folder or hub id"
+        )
+    return FAMILIES.find("diffusers"), spec, dict(options)
 
 
 def load(spec: str, options: Mapping[str, str]) -> TextToImageModel:
@@ -126,4 +111,4 @@ def load(spec: str, options: Mapping[str, str]) -> TextToImageModel:
     Raises InputError for an unknown option, a value of the wrong type, or a model that is not there.
     """
     family, source, chosen = resolve(spec, options)
-    return family.load(source, chosen, spec)
+    return FAMILIES.make(family, chosen, source, owner=spec)

@@ -35,9 +35,11 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
 from t2i_parity.generate.backends.backgrounds import CANVAS
+from t2i_parity.generate.backends.identity import place_name
 from t2i_parity.generate.backends.received import MOST_BYTES, decoded
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.models.adapters import ADAPTERS, PROGRAMS, Manifest
+from t2i_parity.generate.rows import PlannedRow, WordedRow
 
 PROTOCOL = 1
 LONGEST_LINE = 2**20
@@ -47,7 +49,6 @@ PATIENCE = 3.0
 TAIL = 30
 """So many of the last lines that a program wrote to standard error are shown when it fails."""
 
-Row = Mapping[str, Any]
 Side = Annotated[int, Field(ge=16, le=8192)]
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -91,6 +92,7 @@ class Adapter:
             )
         self._options = _object(settings.options)
         self._places = _places(settings.places, self._manifest)
+        self._shown = {name: _shown(place) for name, place in self._places.items()}
         self._program = _program(settings, self._manifest)
         self._kind = settings.condition or _kind(self._manifest)
         self._argv = [*_interpreter(settings, self._manifest, self._program), str(self._program)]
@@ -119,7 +121,7 @@ class Adapter:
             "program": self._program.name,
             "program_sha256": sha256(self._program.read_bytes()).hexdigest(),
             "code_commit": _commit(self._folder),
-            "places": {name: _shown(place) for name, place in self._places.items()},
+            "places": self._shown,
             "options": self._options,
             "width": settings.width,
             "height": settings.height,
@@ -130,12 +132,12 @@ class Adapter:
             **(layout.template_record() if self._kind == "none" else {}),
         }
 
-    def check(self, rows: Sequence[Row]) -> None:
+    def check(self, rows: Sequence[WordedRow]) -> None:
         """Raise InputError when a row's layout is none, or a font for a condition image is missing."""
         if self._kind != "none":
             layout.check(rows)
 
-    def truncated(self, rows: Sequence[Row]) -> dict[str, dict[str, int]]:
+    def truncated(self, rows: Sequence[PlannedRow]) -> dict[str, dict[str, int]]:
         """Unknown: a program does not tell how much of a prompt it reads."""
         return {}
 
@@ -144,7 +146,7 @@ class Adapter:
         self._stop()
         self._exchange.cleanup()
 
-    def generate(self, rows: Sequence[Row], seeds: Sequence[int]) -> list[Image.Image | Failure]:
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> list[Image.Image | Failure]:
         """One image a row, or why there is none. A row that was alone when the program failed, twice, has failed."""
         results: dict[int, Image.Image | Failure] = {}
         blamed: Counter[int] = Counter()
@@ -216,7 +218,7 @@ class Adapter:
             self._running.end()
             self._running = None
 
-    def _request(self, row: Row, seed: int) -> JsonObject | Failure:
+    def _request(self, row: PlannedRow, seed: int) -> JsonObject | Failure:
         """The request for one image, or why it cannot be made. Its id is ours and has nothing of the row in it."""
         self._number += 1
         identity = f"{self._number:06d}"
@@ -489,8 +491,8 @@ def _places(text: str, manifest: Manifest | None) -> dict[str, str]:
 
 
 def _shown(place: str) -> str:
-    """A place as a record holds it: a hub id, or the name of what lies on disk without the way there."""
-    return Path(place).name if Path(place).is_absolute() else place
+    """A place as a record holds it: a hub id, or the name and hash of what lies on disk without the way there."""
+    return place_name(Path(place)) if Path(place).is_absolute() else place
 
 
 def _commit(folder: Path) -> str | None:

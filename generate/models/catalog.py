@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from t2i_parity.dataset_builder.registry import Entry, Registry
 from t2i_parity.dataset_builder.schema import CONFIGS, Column
 
 TextInput = Literal["prompt", "positions", "glyphs", "typeset"]
@@ -230,7 +231,7 @@ _ENTRIES = (
     ),
 )  # fmt: skip
 
-CATALOG: Mapping[str, CatalogModel] = {entry.name: entry for entry in _ENTRIES}
+CATALOG: Registry[CatalogModel] = Registry("model", (Entry(model.name, model, model.title) for model in _ENTRIES))
 """Every catalogued model by the name that ``--model`` takes. A new one is one entry.
 
 The geo study names its second model, Stable Diffusion, without a version; no entry claims to be it.

@@ -8,11 +8,9 @@ decide the pixels and stand in ``record``; how the same computation is carried o
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +22,7 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
+from t2i_parity.generate.backends.identity import files_sha256
 from t2i_parity.generate.backends.pipelines import (
     PIPELINES,
     TextEncoder,
@@ -37,6 +36,7 @@ from t2i_parity.generate.backends.pipelines import (
 )
 from t2i_parity.generate.engine.local import Failure, out_of_memory
 from t2i_parity.generate.guardrails import Guardrail
+from t2i_parity.generate.rows import PlannedRow, Record, WordedRow
 
 Side = Annotated[int, Field(ge=16, le=8192)]
 Choice = Literal["auto", "yes", "no"]
@@ -139,7 +139,7 @@ class DiffusersPipeline:
 
     # What it is
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Model and revision, pipeline and scheduler classes, and every setting that decides the pixels, the pipeline's defaults put in."""
         scheduler = getattr(self._pipeline, "scheduler", None)
         return {
@@ -159,7 +159,7 @@ class DiffusersPipeline:
             **layout.template_record(),
         }
 
-    def execution(self) -> dict[str, Any]:
+    def execution(self) -> Record:
         """How it is carried out, which changes pixels by rounding alone; to be asked after ``check``, which decides about the encoders."""
         return {
             "compile": None if self.settings.compile == "none" else self.settings.compile,
@@ -178,7 +178,7 @@ class DiffusersPipeline:
         self._guardrail = guardrail
         self._guarded = guardrail.guard(self._pipeline)
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[WordedRow]) -> None:
         """Take note of the run's texts, and decide by the first one whether all of them fit into the cache. A pipeline takes any text."""
         self._announced = list(dict.fromkeys(layout.worded(row) for row in rows))
         wanted = self.settings.text_encoders == "release" or (self.settings.text_encoders == "auto" and self._on_cuda)
@@ -189,7 +189,7 @@ class DiffusersPipeline:
             needed = size_of(self._texts.encode([longest])[0]) * len(self._announced)
         self._releases = needed <= self._texts.cache.limit
 
-    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    def truncated(self, rows: Sequence[PlannedRow]) -> dict[str, dict[str, int]]:
         """Per tokenizer of the pipeline and language: how many prompts are longer than it takes, so that their ends are not seen.
 
         A language whose prompts are cut more often is not asked the same as the others; only tokenizers that cut are named. What a
@@ -204,15 +204,15 @@ class DiffusersPipeline:
 
     # What it does
 
-    def batch_key(self, row: Mapping[str, Any]) -> tuple[int, int]:
+    def batch_key(self, row: PlannedRow) -> tuple[int, int]:
         """Pixels, then the text's length in characters: rows of like keys waste least of a batch."""
         return (self._width or 0) * (self._height or 0), len(layout.worded(row))
 
-    def prepare(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def prepare(self, rows: Sequence[PlannedRow]) -> None:
         """Encode the texts of these rows and let the encoders go, if ``check`` found that they fit; then one throw-away step."""
         self._prepare(list(dict.fromkeys(layout.worded(row) for row in rows)))
 
-    def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Made | Future[Made]]:
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> list[Made | Future[Made]]:
         """One image a row, or a future of it; what a safety checker or guardrail withholds is a refusal, not an image.
 
         What comes of values that are no numbers is a failure.
@@ -460,19 +460,3 @@ def _locate(source: str, revision: str | None, diffusers: Any) -> tuple[str, dic
             "Give the path of a saved pipeline, or a hub id you can reach (hf auth login for a gated one)"
         ) from error
     return str(found), {"model": source, "revision": found.name}
-
-
-def files_sha256(folder: Path) -> str:
-    """A hash over a folder's files: names, sizes, and content (of files above 64 MiB the first and last MiB, to stay quick)."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
-        size = path.stat().st_size
-        digest.update(json.dumps([path.relative_to(folder).as_posix(), size]).encode("utf-8"))
-        with open(path, "rb") as file:
-            if size <= 64 * 2**20:
-                digest.update(file.read())
-            else:
-                digest.update(file.read(2**20))
-                file.seek(-(2**20), 2)
-                digest.update(file.read())
-    return digest.hexdigest()

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from PIL import Image, ImageDraw, ImageFilter, ImageFont, features
 from pydantic import Field
@@ -27,6 +27,8 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.schema import CONFIGS, Column
 from t2i_parity.generate import fonts, layout
 from t2i_parity.generate.backends.backgrounds import DEFAULT_BOX, Box, Colour, Panel, Surface, digest, paper, photo, photographs, sign
+from t2i_parity.generate.backends.scope import Scope
+from t2i_parity.generate.rows import PlannedRow, Record, WordedRow
 
 VERSION = "1.1"
 """1.1: ``background=sign`` is a tilted sign in a scene, where it was an upright board, and Korean breaks between words, where it broke
@@ -113,6 +115,7 @@ class Glyph:
                 "Pillow lacks raqm, without which Arabic and Devanagari are set wrongly. Install its wheel: pip install -U pillow"
             )
         self.settings = settings
+        self._scope = Scope(self.name, lambda language: fonts.lacking(language.script), "set")
         self._photographs = photographs(settings.photos) if settings.background == "photo" else ()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="glyph")
 
@@ -121,7 +124,7 @@ class Glyph:
         """``render_text`` beside the least a row must have."""
         return tuple(column for column in CONFIGS["lingt2i_text"].columns if column.name in ("render_text", "render_layout"))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Settings and version, and a hash of what a seeded choice is made from: photographs, and installed fonts by name."""
         record = {"model": self.name, "version": VERSION, **asdict(self.settings), "damage_share": DAMAGE[self.settings.damage]}
         # Where the folder lies says nothing about the pixels; what is in it does.
@@ -129,26 +132,28 @@ class Glyph:
         record["fonts"] = sha256("\n".join(fonts.installed()).encode()).hexdigest()[:16] if self.settings.font == "any" else None
         return record
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raise InputError before a run when a script's font is not there."""
-        fonts.check({LANGUAGES[row["language"]].script for row in rows})
+    def check(self, rows: Sequence[WordedRow]) -> None:
+        """Warn of languages whose font is not there. Raises InputError when none is."""
+        self._scope.check(rows)
 
-    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    def truncated(self, rows: Sequence[PlannedRow]) -> dict[str, dict[str, int]]:
         """Nothing is cut: the text is set in a size in which all of it fits."""
         return {}
 
-    def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Image.Image]:
-        """One typeset picture a row. Raises ValueError when a text has a character that no font of its script has."""
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> list[Image.Image]:
+        """One typeset picture a row. Raises ValueError when there is no font of a row's script, or none that has all its characters."""
         return list(self._pool.map(self._draw, rows, seeds))
 
-    def _draw(self, row: Mapping[str, Any], seed: int) -> Image.Image:
-        language = LANGUAGES[row["language"]]
+    def _draw(self, row: PlannedRow, seed: int) -> Image.Image:
+        if (reason := self._scope.reason(row["language"])) is not None:
+            raise ValueError(reason)
+        language, text = LANGUAGES[row["language"]], str(row["render_text"])
         surface = self._surface(_box(row.get("render_layout")), seed)
-        clusters = damaged(row["render_text"], self.settings.damage, seed)
+        clusters = damaged(text, self.settings.damage, seed)
         if self.settings.font == "any":
-            face = random.Random(f"font {seed}").choice(fonts.faces_for(row["render_text"], language.script))
+            face = random.Random(f"font {seed}").choice(fonts.faces_for(text, language.script))
         else:
-            face = fonts.face_for(row["render_text"], language.script)
+            face = fonts.face_for(text, language.script)
         _typeset(surface.layer, surface.panel, surface.ink, clusters, face, language.code, language.direction)
         return surface.finish(surface.layer)
 

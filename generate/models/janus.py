@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,8 +20,10 @@ from pydantic import Field
 from t2i_parity.dataset_builder.errors import InputError, first_line, require
 from t2i_parity.dataset_builder.schema import Column
 from t2i_parity.generate import layout
+from t2i_parity.generate.backends.identity import files_sha256
 from t2i_parity.generate.engine.local import Failure
-from t2i_parity.generate.models.diffusers_pipeline import files_sha256, torch_device
+from t2i_parity.generate.models.diffusers_pipeline import torch_device
+from t2i_parity.generate.rows import PlannedRow, Record, WordedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Janus:
         self._tokens: int = model.config.vision_config.num_image_tokens
         self._side = math.isqrt(self._tokens) * 2 ** (len(model.config.vq_config.channel_multiplier) - 1)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Model and revision, and every setting that decides the pixels."""
         return {
             **self._identity,
@@ -82,11 +84,11 @@ class Janus:
             **layout.template_record(),
         }
 
-    def execution(self) -> dict[str, Any]:
+    def execution(self) -> Record:
         """How it is carried out, which changes scores by rounding alone."""
         return {"compile": None, "attention": {"backend": self._model.config._attn_implementation}}
 
-    def check(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check(self, rows: Sequence[WordedRow]) -> None:
         """Raise InputError for a text that leaves no room for the image's tokens."""
         for row, length in zip(rows, self._lengths(rows), strict=True):
             if length + self._tokens > self._context:
@@ -95,7 +97,7 @@ class Janus:
                     f"{self.name} has room for {self._context - self._tokens}. Leave the row out, or shorten its prompt"
                 )
 
-    def truncated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    def truncated(self, rows: Sequence[PlannedRow]) -> dict[str, dict[str, int]]:
         """Nothing is cut: a text that is too long is refused by ``check``; one beyond the context would be counted here."""
         over = Counter(
             row["language"]
@@ -104,11 +106,11 @@ class Janus:
         )  # fmt: skip
         return {f"context ({self._context} tokens)": dict(over)} if over else {}
 
-    def batch_key(self, row: Mapping[str, Any]) -> tuple[int, int]:
+    def batch_key(self, row: PlannedRow) -> tuple[int, int]:
         """Pixels, then the text's length in characters."""
         return self._side**2, len(layout.worded(row))
 
-    def generate(self, rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Image.Image | Failure]:
+    def generate(self, rows: Sequence[PlannedRow], seeds: Sequence[int]) -> list[Image.Image | Failure]:
         """One image a row, drawn from the row's seed."""
         torch = self._torch
         inputs = self._processor(text=self._chats(rows), generation_mode="image", padding=True, return_tensors="pt").to(self.device)
@@ -139,7 +141,7 @@ class Janus:
         context: int = self._model.config.text_config.max_position_embeddings
         return context
 
-    def _chats(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    def _chats(self, rows: Sequence[WordedRow]) -> list[str]:
         chats: list[str] = [
             self._processor.apply_chat_template(
                 [{"role": "user", "content": [{"type": "text", "text": layout.worded(row)}]}], add_generation_prompt=True
@@ -148,7 +150,7 @@ class Janus:
         ]
         return chats
 
-    def _lengths(self, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    def _lengths(self, rows: Sequence[WordedRow]) -> list[int]:
         """Tokens of each chat, and the one that begins the image."""
         return [len(ids) + 1 for ids in self._processor.tokenizer(self._chats(rows)).input_ids] if rows else []
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from t2i_parity.dataset_builder.console import fact_sheet
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.registry import Key, Weights
 from t2i_parity.generate import fonts
 from t2i_parity.generate.models import FAMILIES
 from t2i_parity.generate.models.catalog import CATALOG, STUDIES, TEXT_INPUTS, CatalogModel, columns_of
 
-PACKAGES = {
-    "diffusers": (("torch", "generate"), ("diffusers", "generate"), ("transformers", "generate"), ("accelerate", "generate")),
-    "janus": (("torch", "generate"), ("transformers", "generate"), ("torchvision", "clip")),
-}
-"""What a family imports, and the extra that brings it."""
 SCRIPTS = ("Latn", "Cyrl", "Arab", "Deva", "Jpan", "Kore", "Hans")
 """The scripts that text is set in, where text is set here."""
 
@@ -29,7 +24,7 @@ SCRIPTS = ("Latn", "Cyrl", "Arab", "Deva", "Jpan", "Kore", "Hans")
 def chosen(family: str | None) -> list[CatalogModel]:
     """The catalogued models of a family, all of them for None. Raises InputError for a family that there is not."""
     if family is not None and family not in FAMILIES:
-        raise InputError(f"--family {family}: expected one of {', '.join(FAMILIES)}")
+        raise FAMILIES.unknown(family)
     return [entry for entry in CATALOG.values() if family in (None, entry.family)]
 
 
@@ -90,20 +85,15 @@ def as_json(entries: Iterable[CatalogModel]) -> list[dict[str, Any]]:
 def details(name: str) -> Table:
     """Everything about one model, down to what is missing here. Raises InputError for a name that is not in the catalog."""
     if name not in CATALOG:
-        raise InputError(
-            f"unknown model {name!r}: expected one of {', '.join(CATALOG)}; any diffusers pipeline also runs by hub id or folder"
-        )
+        raise InputError(f"{CATALOG.unknown(name)}; any diffusers pipeline also runs by hub id or folder")
     entry = CATALOG[name]
-    made = Table(title=entry.title, title_justify="left", show_header=False)
-    made.add_column(no_wrap=True)
-    made.add_column(overflow="fold")
     roles = {use.study: ", ".join(each.role for each in entry.studies if each.study == use.study) for use in entry.studies}
     uses = "\n".join(f"{STUDIES[study]}: {role}" for study, role in roles.items())
     lacking = missing(entry)
-    rows = {
+    facts = {
         "what it is": entry.about,
         "command": f"t2i-parity generate --model {entry.name} --prompts PROMPTS --out runs/{entry.name}",
-        "family": f"{entry.family}: {FAMILIES[entry.family].about}",
+        "family": f"{entry.family}: {FAMILIES.find(entry.family).about}",
         "class": entry.pipeline,
         "from": _origin(entry),
         "revision": entry.revision or f"unpinned: {entry.unpinned}",
@@ -119,15 +109,12 @@ def details(name: str) -> Table:
         "steps to take": "\n".join(f"{number}. {step}" for number, step in enumerate(_steps(entry), 1)),
         "missing here": "\n".join(lacking) if lacking else "nothing that can be told without loading it",
     }
-    for heading, value in rows.items():
-        if value:
-            made.add_row(Text(heading), Text(value))
-    return made
+    return fact_sheet(entry.title, facts)
 
 
 def _steps(entry: CatalogModel) -> list[str]:
     """What the program of an adapter wants done before it runs."""
-    if entry.family != "adapter" or not FAMILIES["adapter"].present:
+    if entry.family != "adapter":
         return []
     from t2i_parity.generate.models.adapters import ADAPTERS
 
@@ -137,48 +124,19 @@ def _steps(entry: CatalogModel) -> list[str]:
 
 def missing(entry: CatalogModel) -> list[str]:
     """What keeps this machine from running a model, each with its fix; what only loading could tell is not among it."""
-    family = FAMILIES[entry.family]
-    if not family.present:
-        return [f"the family {entry.family}: {family.about} are not part of this version"]
-    found = [
-        f"the package {package}: pip install 't2i-parity[{extra}]'"
-        for package, extra in PACKAGES.get(entry.family, ())
-        if importlib.util.find_spec(package) is None
-    ]
-    if entry.hub_id is not None and (weights := _weights(entry)):
-        found.append(weights)
+    family = FAMILIES.find(entry.family)
+    found = family.missing()
+    if entry.hub_id is not None:
+        index = "model_index.json" if entry.family == "diffusers" else "config.json"
+        found += [told for told in (Weights(entry.hub_id, entry.revision, index, entry.gated).lacking(),) if told]
     if entry.text_input != "prompt":
         try:
             fonts.check(SCRIPTS)
         except InputError as error:
             found.append(str(error))
-    variable = _key_variable(entry)
-    if variable and not os.environ.get(variable):
-        found.append(f"a key in the environment variable {variable}")
+    variable = {**family.settings(), **entry.more}.get("key_variable")
+    if isinstance(variable, str) and variable != "none" and (told := Key(variable).lacking()):
+        found.append(told)
     if entry.family == "adapter":
         found.append("what the steps above bring; the program is asked before the first prompt")
     return found
-
-
-def _weights(entry: CatalogModel) -> str | None:
-    """Whether the weights lie in the hub's cache, by the file that every copy has."""
-    from huggingface_hub import constants, get_token, try_to_load_from_cache
-
-    index = "model_index.json" if entry.family == "diffusers" else "config.json"
-    cached = try_to_load_from_cache(str(entry.hub_id), index, revision=entry.revision)
-    if isinstance(cached, str):
-        return None
-    told = f"the weights: {entry.hub_id} is not in the hub's cache, and is downloaded when it is first asked for"
-    if constants.HF_HUB_OFFLINE:
-        told += "; HF_HUB_OFFLINE is set, which forbids that"
-    elif entry.gated and get_token() is None:
-        told += f"; it is gated: accept its terms at https://huggingface.co/{entry.hub_id}, then hf auth login"
-    return told
-
-
-def _key_variable(entry: CatalogModel) -> str | None:
-    if entry.family not in ("gemini", "openai"):
-        return None
-    given = {field.name: field.default for field in fields(FAMILIES[entry.family].settings_class())}
-    variable = {**given, **entry.more}.get("key_variable")
-    return variable if isinstance(variable, str) else None

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import scipy.special
@@ -21,6 +20,7 @@ import scipy.special
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     BoolArray,
     Column,
     FloatArray,
@@ -116,7 +116,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Bias entropy (C.1.2): ``race``, ``gender``, ``age`` and their weighted mean ``bias_score``; 1 is an even spread.
 
     Args:
@@ -165,7 +165,7 @@ def compute(
         score = np.where(shares > 0, spreads * shares, 0.0).sum(axis=-1)
         return np.concatenate([score[..., None], spreads], axis=-1)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)

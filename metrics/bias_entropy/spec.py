@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from t2i_parity.metrics._common import Answer
 from t2i_parity.metrics.bias_entropy import core
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, ScoreSpec, Settings
+from t2i_parity.metrics.scores import MetricSpec, Observed, ScoreSpec, Settings
 
 
 def _compute(part: Observed, *, groups: Sequence[str], settings: Settings) -> Answer:
@@ -33,6 +34,7 @@ SPEC = MetricSpec(
             "Bias score",
             "From the entropies of race, gender and age.",
             board="People: how evenly they are depicted",
+            headline="Bias entropy",
         ),
         *(
             ScoreSpec(core.NAME, name, name.capitalize(), f"The normalised entropy of {name}.", board=f"People: {name}")

@@ -24,6 +24,7 @@ from PIL import Image, ImageOps
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     BoolArray,
     Column,
     FloatArray,
@@ -379,7 +380,7 @@ def aggregate(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """The answer of :func:`compute` from cosines that were observed before; None or NaN where missing.
 
     The signature names ``dtype``, what the network computed in, where it was not single precision.
@@ -395,7 +396,7 @@ def aggregate(
     scores, observed = rescaled(cosine, scale), ~np.isnan(cosine)
     cut = np.zeros(len(cosine), np.bool_) if truncated is None else np.array(columns["truncated"], np.bool_)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         parts = np.column_stack([scores[kept], np.ones(len(kept))])
@@ -422,7 +423,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """CLIPScore: the mean cosine, in [−1, 1], of the embeddings of images and prompts.
 
     Args:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from t2i_parity.metrics._common import FloatArray
+from t2i_parity.metrics._common import Answer, FloatArray
 from t2i_parity.metrics.clip_score import core
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, RowScore, ScoreSpec, Settings
+from t2i_parity.metrics.scores import MetricSpec, Observed, RowScore, ScoreSpec, Settings, Task
 
 
 def _compute(part: Observed, *, groups: Sequence[str], settings: Settings) -> Answer:
@@ -41,6 +41,8 @@ SPEC = MetricSpec(
             "How well images show their prompts, by an image-text encoder.",
             row=RowScore("clip_score"),
             board="Image and prompt: CLIPScore",
+            headline="CLIPScore",
+            task=Task("clip_score", "lingt2i_content"),
         ),
         ScoreSpec(
             core.NAME,

@@ -7,13 +7,13 @@ Table 2 (average and standard deviation over languages) and §4.1 (language bran
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     Column,
     FloatArray,
     IntArray,
@@ -67,7 +67,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Mean, population standard deviation, worst and best of the language means, in the unit of the scores (Table 2).
 
     Args:
@@ -107,7 +107,7 @@ def compute(
         std = means.std(axis=-1) if means.shape[-1] > 1 else np.full(means.shape[:-1], np.nan)
         return np.stack([means.mean(axis=-1), std, means.min(axis=-1), means.max(axis=-1)], axis=-1)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         means = language_means(score[rows], language[rows].tolist())

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     Column,
     FloatArray,
     IntArray,
@@ -64,7 +64,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Culture alignment (§4.3): rates in [0, 1].
 
     Args:
@@ -117,7 +117,7 @@ def compute(
     def statistics(sums: FloatArray) -> FloatArray:
         return ratio(sums[..., [1, 2, 2, 4, 6]], sums[..., [0, 1, 3, 0, 5]])
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from t2i_parity.metrics._common import Answer
 from t2i_parity.metrics.culture_alignment import core
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, ScoreSpec, Settings
+from t2i_parity.metrics.scores import MetricSpec, Observed, ScoreSpec, Settings
 
 
 def _compute(part: Observed, *, groups: Sequence[str], settings: Settings) -> Answer:

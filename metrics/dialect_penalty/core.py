@@ -7,7 +7,6 @@ Source: "Not Safe for All: Auditing the Dialect Penalty in Text-to-Image Safety 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from .common import (
     CLUSTERS,
     GROUPS,
     MCNEMAR_TESTS,
+    Answer,
     BoolArray,
     Column,
     FloatArray,
@@ -57,7 +57,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Dialect penalty (§3.3): rates in [0, 1], keys ending ``_pp`` in percentage points, variety minus reference.
 
     Args:
@@ -111,11 +111,11 @@ def compute(
             values += [shift[..., 1] for shift in shifts] + [shift[..., 0] - shift[..., 1] for shift in shifts]
         return np.stack(values, axis=-1)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, keys, resampling)
-        answer: dict[str, Any] = dict(values)
+        answer: Answer = dict(values)
         shift = flags[kept, 1] - flags[kept, 0]
         for rate, half in (("tpr", toxic[kept]), ("fpr", ~toxic[kept])):
             only_variety, only_reference = (int(np.sum(shift[half] == way)) for way in (1, -1))

@@ -16,6 +16,7 @@ import scipy.stats
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     Column,
     FloatArray,
     IntArray,
@@ -72,7 +73,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Geographical representativeness (§2, Table 1), on the scale of the ratings, 1 to 5; each country counts once.
 
     Args:
@@ -123,7 +124,7 @@ def compute(
     if units is None and participants is not None:
         units = [f"{code} {who}" for code, who in zip(columns["countries"], columns["participants"], strict=True)]
 
-    def of_all(rows: IntArray) -> dict[str, Any]:
+    def of_all(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         codes = np.unique(country[rows])
         parts = _parts(rating[kept], country[kept], named[kept], codes)
@@ -151,7 +152,7 @@ def compute(
         counts = {"n_countries": both.shape[1], "n": len(kept), "n_missing": len(rows) - len(kept)}
         return {**values, "p_value": paired_t_p(both[0], both[1]), "by_country": by_country, **counts, **ci}
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         answer = of_all(rows)
         for column, key in (("nouns", "by_noun"), ("models", "by_model")):
             if columns[column] is not None:

@@ -15,7 +15,7 @@ import reprlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.stats
@@ -29,6 +29,8 @@ else:
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
+Answer: TypeAlias = dict[str, Any]
+"""What a metric answers: plain numbers (or None) by key, with ``n``, ``n_missing``, ``ci``, ``signature`` and, by group, answers again."""
 
 # Signatures ---------------------------------------------------------------------------------------------------------
 
@@ -358,7 +360,7 @@ def _is_number(value: Any, missing: bool) -> bool:
 
 
 def _is_bit(cell: object) -> bool:
-    return isinstance(cell, int | np.integer) and 0 <= cell <= 1
+    return isinstance(cell, int | np.integer) and int(cell) in (0, 1)
 
 
 def _is_text(value: str) -> bool:
@@ -408,7 +410,7 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def by_group(describe: Callable[[IntArray], dict[str, Any]], n_rows: int, groups: Sequence[str] | None) -> dict[str, Any]:
+def by_group(describe: Callable[[IntArray], Answer], n_rows: int, groups: Sequence[str] | None) -> Answer:
     """``describe`` of all rows and, where groups are given, of each group's rows under ``by_group``, sorted by name."""
     answer = describe(np.arange(n_rows))
     if groups is not None:
@@ -425,7 +427,7 @@ def estimate(
     statistics: Callable[[FloatArray], FloatArray],
     names: Sequence[str],
     resampling: Resampling,
-) -> tuple[dict[str, float | None], dict[str, Any]]:
+) -> tuple[dict[str, float | None], Answer]:
     """Statistics of summed rows, and ``{"ci": {name: [low, high]}}`` (empty when ``n_resamples`` is 0).
 
     ``rows`` is (n, k): what each row adds to k sums. ``statistics`` maps sums (…, k) to values (…, len(names)), NaN
@@ -559,7 +561,7 @@ def wilson_interval(right: int, n: int, confidence_level: float = 0.95) -> list[
     return [float(interval.low), float(interval.high)]
 
 
-def wilson(flags: Mapping[str, FloatArray], clusters: object, resampling: Resampling) -> dict[str, Any]:
+def wilson(flags: Mapping[str, FloatArray], clusters: object, resampling: Resampling) -> Answer:
     """``{"wilson": {key: [low, high]}}`` of rates, each from its rows' 0 and 1; None without rows.
 
     Beside ``ci``, since a resample of rows that all agree has no width. Empty where no intervals are asked for, and where rows are
@@ -577,7 +579,7 @@ def paired_rates(
     counted: BoolArray,
     clusters: Sequence[str] | None,
     resampling: Resampling,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Answer, Answer]:
     """How often the reference and the variety are flagged in the counted pairs, their shift, and its McNemar test.
 
     ``flags`` is (n, 2): reference and variety, 0 or 1. The answer holds ``{name}_reference``, ``{name}_variety``,
@@ -593,7 +595,7 @@ def paired_rates(
     values, ci = estimate(rows, clusters, statistics, [f"{name}_reference", f"{name}_variety", "delta_pp"], resampling)
     shift = (flags[:, 1] - flags[:, 0])[counted]
     only_variety, only_reference = (int(np.sum(shift == way)) for way in (1, -1))
-    test: dict[str, Any] = dict.fromkeys(("p_value", "only_variety", "only_reference"))
+    test: Answer = dict.fromkeys(("p_value", "only_variety", "only_reference"))
     if len(shift):
         test = {
             "p_value": float(mcnemar_p(only_variety, only_reference)),
@@ -604,18 +606,19 @@ def paired_rates(
     return {**values, **test}, {**ci, **wilson(dict(sides), clusters, resampling)}
 
 
-def correct_over_groups(answer: dict[str, Any], *p_values: str) -> dict[str, Any]:
+def correct_over_groups(answer: Answer, *p_values: str) -> Answer:
     """``answer`` with ``{p_value}_holm`` in each group, corrected over the groups by Holm's method; None stays None."""
     groups = list(answer.get("by_group", {}).values())
-    if groups:
-        from statsmodels.stats.multitest import multipletests
     for p_value in p_values:
-        tested = [group for group in groups if group[p_value] is not None]
-        corrected = multipletests([group[p_value] for group in tested], method="holm")[1] if tested else []
+        tested = sorted((group for group in groups if group[p_value] is not None), key=lambda group: float(group[p_value]))
         for group in groups:
             group[f"{p_value}_holm"] = None
-        for group, p in zip(tested, corrected, strict=True):
-            group[f"{p_value}_holm"] = float(p)
+        # The smallest is multiplied by their number, the next by one less, and none comes to stand below the one before. Written out
+        # here, since the library that has it would bring five others along.
+        corrected = 0.0
+        for place, group in enumerate(tested):
+            corrected = max(corrected, min(1.0, group[p_value] * (len(tested) - place)))
+            group[f"{p_value}_holm"] = corrected
     return answer
 
 
@@ -680,7 +683,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
     """
 
     columns: ClassVar[tuple[Column, ...]]
-    function: ClassVar[Callable[..., dict[str, Any]]]
+    function: ClassVar[Callable[..., Answer]]
     about: ClassVar[About]
     # What evaluate holds between gathering the rows and having computed.
     data: Any
@@ -731,7 +734,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         n_rows = len(checked[names[0]])
         super().add_batch(**{name: cells if cells is not None else [None] * n_rows for name, cells in checked.items()})
 
-    def compute(self, **given: Any) -> dict[str, Any] | None:
+    def compute(self, **given: Any) -> Answer | None:
         """Score the given rows together with those added before. On a ValueError the metric stays usable."""
         stored = [column.name for column in self.stored_columns()]
         known = [*stored, *(name for name in inspect.signature(self.function).parameters if name not in stored)]
@@ -748,13 +751,13 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         added = len(self)
         keywords = {name: value for name, value in given.items() if name in known and name not in stored}
         try:
-            answer: dict[str, Any] | None = super().compute(**{name: given.get(name) for name in stored}, **keywords)
+            answer: Answer | None = super().compute(**{name: given.get(name) for name in stored}, **keywords)
         except Exception:
             self._restore(added)
             raise
         return answer
 
-    def _compute(self, **inputs: Any) -> dict[str, Any]:
+    def _compute(self, **inputs: Any) -> Answer:
         for column in self.stored_columns():
             if column.optional and all(cell is None for cell in inputs[column.name]):
                 inputs[column.name] = None
@@ -776,7 +779,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
         if added:
             super().add_batch(**rows)
 
-    def compute_table(self, table: Sequence[Sequence[Any]], **keywords: Any) -> dict[str, Any] | None:
+    def compute_table(self, table: Sequence[Sequence[Any]], **keywords: Any) -> Answer | None:
         """Score a form's table of the required columns: empty cells are missing, empty rows skipped, "true" is True.
 
         Commas separate the items of a list.
@@ -801,7 +804,7 @@ class CheckedMetric(Metric):  # type: ignore[misc]
                 return gradio.Radio(list(setting.choices), value=setting.value, label=label)
             return (gradio.Textbox if isinstance(setting.value, str) else gradio.Number)(value=setting.value, label=label)
 
-        def score(table: list[list[Any]], *given: Any) -> dict[str, Any] | None:
+        def score(table: list[list[Any]], *given: Any) -> Answer | None:
             settings = zip(self.about.settings, given, strict=True)
             keywords = {setting.keyword: cell.split(",") if setting.items else cell for setting, cell in settings}
             try:

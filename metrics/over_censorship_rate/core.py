@@ -8,13 +8,13 @@ Table 7.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     BoolArray,
     Column,
     IntArray,
@@ -46,7 +46,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Over-censorship rate (§3.3): rates in [0, 1], ``delta_pp`` in percentage points, variety minus reference.
 
     Args:
@@ -89,7 +89,7 @@ def compute(
     observed: BoolArray = np.asarray(np.isfinite(similarity).all(axis=1))
     flags = (similarity[:, 0::2] - similarity[:, 1::2] > threshold).astype(np.float64)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = paired_rates("ocr", flags[kept], np.ones(len(kept), bool), of_kept, resampling)

@@ -24,6 +24,7 @@ from rapidfuzz.distance import Levenshtein
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     Column,
     FloatArray,
     IntArray,
@@ -277,7 +278,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Text-rendering precision (C.2.1): ``precision``, ``ned_char``, ``ned_token``, ``sentence_accuracy`` in [0, 1].
 
     Args:
@@ -317,7 +318,7 @@ def compute(
         means = ratio(sums[..., :3], sums[..., 3:])
         return np.concatenate([(means * weights).sum(axis=-1, keepdims=True), means], axis=-1)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)

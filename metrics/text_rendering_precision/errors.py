@@ -14,7 +14,6 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from fontTools import unicodedata as scripts
@@ -23,6 +22,7 @@ from rapidfuzz.distance import Levenshtein
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     BoolArray,
     Column,
     FloatArray,
@@ -177,7 +177,7 @@ def error_analysis(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Error rates of rendered text (§4.3, Figure 8) and its failure patterns (§4.4), from one alignment a row.
 
     A character of the reference is in error where the shortest edit (Levenshtein, by code points) from the reference
@@ -224,13 +224,13 @@ def error_analysis(
     def statistics(sums: FloatArray) -> FloatArray:
         return ratio(sums[..., :n_rates], sums[..., n_rates:])
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         rates, intervals = estimate(parts[kept], of_kept, statistics, _NAMES, resampling)
         shares_of = dict(zip(_NAMES, parts[kept, n_rates:].sum(axis=0), strict=True))
 
-        def cell(part: str, name: str) -> dict[str, Any]:
+        def cell(part: str, name: str) -> Answer:
             key = f"{part}.{name}"
             n = shares_of[key] / 10 if part == "positions" else int(shares_of[key])
             interval = {"ci": intervals["ci"][key]} if intervals else {}

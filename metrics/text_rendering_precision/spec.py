@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from t2i_parity.metrics._common import FloatArray
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, RowScore, ScoreSpec, Settings
+from t2i_parity.metrics._common import Answer, FloatArray
+from t2i_parity.metrics.scores import MetricSpec, Observed, RowScore, ScoreSpec, Settings, Task
 from t2i_parity.metrics.text_rendering_precision import core
 
 
@@ -46,6 +46,8 @@ SPEC = MetricSpec(
             "1 when a reader finds exactly the wanted text in every image, 0 when nothing matches.",
             row=RowScore("precision"),
             board="Text rendering: precision",
+            headline="Text-rendering precision",
+            task=Task("text_rendering", "lingt2i_text"),
         ),
         ScoreSpec(
             core.NAME,

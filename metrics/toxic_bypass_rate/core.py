@@ -7,13 +7,13 @@ Table 7.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     BoolArray,
     Column,
     IntArray,
@@ -46,7 +46,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Toxic bypass rate (§3.3): rates in [0, 1], ``delta_pp`` in percentage points, variety minus reference.
 
     Args:
@@ -88,7 +88,7 @@ def compute(
     observed: BoolArray = np.asarray(np.isfinite(toxic).all(axis=1))
     conditioned: BoolArray = (toxic[:, : 2 if conditioning == "both" else 1] == 1).all(axis=1)
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = paired_rates("tbr", toxic[kept, 2:], conditioned[kept], of_kept, resampling)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from t2i_parity.metrics._common import Signature
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, RowScore, ScoreSpec, Settings
+from t2i_parity.metrics._common import Answer, Signature
+from t2i_parity.metrics.scores import MetricSpec, Observed, RowScore, ScoreSpec, Settings
 from t2i_parity.metrics.toxicity_rejection import core
 
 
@@ -32,6 +32,7 @@ SPEC = MetricSpec(
             kind="proportion",
             row=RowScore("probabilities", binary=True, read=_rejected),
             board="Toxic prompts: images without NSFW content",
+            headline="Toxicity rejection",
         ),
     ),
     columns=("probabilities",),

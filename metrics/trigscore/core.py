@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .common import (
     CLUSTERS,
     GROUPS,
+    Answer,
     Column,
     FloatArray,
     IntArray,
@@ -71,7 +71,7 @@ def per_row(
     *,
     scale: Sequence[str] = SCALE,
     variant: str = "paper",
-) -> dict[str, Any]:
+) -> Answer:
     """Scores of each row: arrays ``score`` and ``confidence`` in [0, 1], NaN where missing, and the list ``reason``.
 
     ``reason`` says why a row is missing and is None where it is scored. Arguments and errors as in :func:`compute`.
@@ -147,7 +147,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """TRIGScore (C.1.2): ``trigscore`` and ``confidence``, the means over the images of S′ and C, in [0, 1].
 
     Args:
@@ -180,7 +180,7 @@ def compute(
     def statistics(sums: FloatArray) -> FloatArray:
         return ratio(sums[..., :2], sums[..., 2:])
 
-    def describe(rows: IntArray) -> dict[str, Any]:
+    def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from t2i_parity.metrics._common import FloatArray
-from t2i_parity.metrics.scores import Answer, MetricSpec, Observed, RowScore, ScoreSpec, Settings
+from t2i_parity.metrics._common import Answer, FloatArray
+from t2i_parity.metrics.scores import MetricSpec, Observed, RowScore, ScoreSpec, Settings, Task
 from t2i_parity.metrics.trigscore import core
 
 
@@ -32,6 +32,8 @@ SPEC = MetricSpec(
             "A rater’s word for each image, from its log-probabilities.",
             row=RowScore("trigscore"),
             board="Rated quality: TRIGScore",
+            headline="TRIGScore",
+            task=Task("trigscore", "lingt2i_content"),
         ),
         ScoreSpec(core.NAME, "confidence", "Confidence", "How sure the rater was of its word.", board="Rated quality: confidence"),
     ),

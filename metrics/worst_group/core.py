@@ -6,12 +6,12 @@ Source: "Distributionally Robust Neural Networks for Group Shifts" (arXiv 1911.0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .common import (
     CLUSTERS,
+    Answer,
     Column,
     FloatArray,
     IntArray,
@@ -37,7 +37,7 @@ def compute(
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Answer:
     """Worst-group accuracy, in [0, 1], with the average over rows and the spread over groups.
 
     Args:
@@ -67,7 +67,7 @@ def compute(
     def of(rows: IntArray) -> list[str] | None:
         return None if clusters is None else [columns["clusters"][row] for row in rows]
 
-    def describe(name: str) -> dict[str, Any]:
+    def describe(name: str) -> Answer:
         rows = kept[group[kept] == name]
         n = len(rows)
         parts = np.column_stack([right[rows], np.ones(n)])

@@ -33,9 +33,10 @@ def run(size: int, repeats: int, batch_seconds: float = 1.0) -> list[Row]:
     from diffusers import AutoPipelineForText2Image
     from small_models import stable_diffusion
 
+    from t2i_parity.dataset_builder.prompts import PROMPT_COLUMNS
     from t2i_parity.generate import images
     from t2i_parity.generate.models.diffusers_pipeline import DiffusersPipeline, PipelineSettings
-    from t2i_parity.generate.run import PROMPT_COLUMNS, Run
+    from t2i_parity.generate.run import Run
 
     logging.disable(logging.WARNING)
     # One thread: others would wait for work by turning over, and count as processor time.

@@ -24,11 +24,10 @@ def run(size: int, repeats: int) -> list[Row]:
     from rich.console import Console
 
     from t2i_parity.dataset_builder.console import main as t2i_parity
-    from t2i_parity.dataset_builder.repository import open_prompts
-    from t2i_parity.dataset_builder.schema import MINIMUM
+    from t2i_parity.dataset_builder.prompts import load_prompts
     from t2i_parity.generate import images
     from t2i_parity.generate.models import load
-    from t2i_parity.generate.run import Run, image_features, rows_of
+    from t2i_parity.generate.run import Run, image_features
 
     def quietly(*arguments: str) -> str:
         told = io.StringIO()
@@ -58,7 +57,7 @@ def run(size: int, repeats: int) -> list[Row]:
         opened = Run.open(out)
         parts = opened.images()
         schema = image_features().arrow_schema
-        rows = rows_of(open_prompts(f"{place}/prompts", "lingt2i_text", columns=MINIMUM).table)
+        rows = list(load_prompts(f"{place}/prompts", "lingt2i_text"))
         record = load("glyph", {}).record()
         plan = images.planned(rows, record, seed=42, images_per_prompt=1)
         done = parts.ids()
@@ -76,9 +75,7 @@ def run(size: int, repeats: int) -> list[Row]:
             raise RuntimeError(f"{len(parts.ids())} rows stand there, not {size}")
 
         def planning() -> None:
-            plan = images.planned(
-                rows_of(open_prompts(f"{place}/prompts", "lingt2i_text", columns=MINIMUM).table), record, seed=42, images_per_prompt=1
-            )
+            plan = images.planned(list(load_prompts(f"{place}/prompts", "lingt2i_text")), record, seed=42, images_per_prompt=1)
             studio = images.Studio(load("glyph", {}))
             tally = images.generate(Run.open(out), plan, studio, batch_size=4, console=Console(quiet=True))
             if tally.before != size:

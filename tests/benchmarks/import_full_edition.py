@@ -23,6 +23,7 @@ sys.path.append(str(Path(__file__).parent.parent))
 import upstreams
 
 from t2i_parity.dataset_builder import full
+from t2i_parity.dataset_builder.registry import Entry
 from t2i_parity.dataset_builder.schema import CONFIGS, check_table
 from t2i_parity.dataset_builder.sources import SOURCES
 from t2i_parity.dataset_builder.storage import Folder, parquet_bytes
@@ -64,7 +65,8 @@ def main() -> None:
     if given.write:
         upstreams.edition(given.write, given.size)
         return
-    with tempfile.TemporaryDirectory() as root, patch.dict(SOURCES, upstreams.sources(given.size)):
+    small = {name: Entry(name, source, source.title) for name, source in upstreams.sources(given.size).items()}
+    with tempfile.TemporaryDirectory() as root, patch.dict(SOURCES.declared, small):
         subprocess.run([sys.executable, __file__, "--write", root, "--size", str(given.size)], check=True)
         row, peak = run(Path(root), given.repeats)
     print(table([row]))

@@ -84,8 +84,8 @@ def sample_board(n: int = 300) -> Board:
     )  # fmt: skip
     shift = Table(
         "dialect", "dialect_penalty.delta_fpr_pp", "Filter: shift of false alarms", "dialect", "prompts 5801526fa357",
-        "dialect_penalty|test:paper|v:1.0", VARIETIES, entries(VARIETIES, 24, seed=3, shift=True), kind="shift", unit="pp",
-        higher_is_better=False,
+        "dialect_penalty|test:paper|v:1.0", VARIETIES, entries(VARIETIES, 24, seed=3, shift=True), direction="zero",
+        unit="pp",
     )  # fmt: skip
     country = Table(
         "country", "geo_representativeness.gr_unspecified", "Places: representativeness", "geo", "prompts 5801526fa357",

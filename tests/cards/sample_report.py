@@ -8,7 +8,11 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from t2i_parity.cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Score, Side, VarietyAudit
+from t2i_parity.cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Side, VarietyAudit
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as SPREAD
+from t2i_parity.metrics.scores import ALL, Group, Interval, Score, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
 
 LANGUAGES = (
     ("en", "English", "English", "The quick brown fox"),
@@ -43,11 +47,19 @@ FONTS = {
 }
 
 
-def score(value: float | None, n: int = 150, n_missing: int = 0, half: float = 0.03) -> Score:
+def score(
+    value: float | None,
+    n: int = 150,
+    n_missing: int = 0,
+    half: float = 0.03,
+    *,
+    spec: ScoreSpec = TEXT["precision"],
+    group: Group = ALL,
+    signature: str = PRECISION,
+) -> Score:
     """A score with an interval about it."""
-    if value is None:
-        return Score(None, n, n_missing, None, None)
-    return Score(value, n, n_missing, max(0.0, value - half), min(1.0, value + half))
+    interval = None if value is None else Interval(max(0.0, value - half), min(1.0, value + half))
+    return Score(spec, "lingt2i_text", group, value, n, n_missing, interval, Signature.parse(signature))
 
 
 def rendering(run: str, level: float, *, upper_bound: bool = False, n_missing: int = 0, signature: str = PRECISION) -> Rendering:
@@ -60,7 +72,11 @@ def rendering(run: str, level: float, *, upper_bound: bool = False, n_missing: i
         unread = code == "ko" and run == RUNS[2]
         cells = {"ned_char": value + 0.005, "ned_token": value - 0.03, "sentence_accuracy": max(0.0, value - 0.2), "precision": value}
         n, gone = (0, 150) if unread else (150 - (n_missing if code == "hi" else 0), n_missing if code == "hi" else 0)
-        scores = {key: score(None if unread else min(1.0, cell), n, gone, 0.03 + 0.02 * (1 - level)) for key, cell in cells.items()}
+        half, group = 0.03 + 0.02 * (1 - level), Group(language=code)
+        scores = {
+            key: score(None if unread else min(1.0, cell), n, gone, half, spec=TEXT[key], group=group, signature=signature)
+            for key, cell in cells.items()
+        }
         languages.append(LanguageScores(code, name, native_name, scores))
     total = sum(language.scores["precision"].n for language in languages)
     missing = 1500 - total
@@ -68,12 +84,14 @@ def rendering(run: str, level: float, *, upper_bound: bool = False, n_missing: i
     worst, best = min(values, key=lambda pair: pair[1] or 0), max(values, key=lambda pair: pair[1] or 0)
     mean = sum(value or 0 for _, value in values) / len(values)
     gap = Gap(
-        score(mean, total, missing, 0.012), score(0.05 + 0.03 * (1 - level), total, missing, 0.008),
-        worst[0], score(worst[1]), best[0], score(best[1]), GAP,
-    )  # fmt: skip
+        score(mean, total, missing, 0.012, spec=SPREAD["mean"], signature=GAP),
+        score(0.05 + 0.03 * (1 - level), total, missing, 0.008, spec=SPREAD["std"], signature=GAP),
+        score(worst[1], spec=SPREAD["worst"], group=Group(language=worst[0]), signature=GAP),
+        score(best[1], spec=SPREAD["best"], group=Group(language=best[0]), signature=GAP),
+    )
     overall = {"precision": mean, "ned_char": mean + 0.005, "ned_token": mean - 0.03, "sentence_accuracy": mean - 0.2}
-    scores = {key: score(cell, total, missing, 0.012) for key, cell in overall.items()}
-    return Rendering(run, "glyph 1.0", READER, signature, scores, languages, gap, upper_bound)
+    scores = {key: score(cell, total, missing, 0.012, spec=TEXT[key], signature=signature) for key, cell in overall.items()}
+    return Rendering(run, "glyph 1.0", READER, Signature.parse(signature), scores, languages, gap, upper_bound)
 
 
 NOTHING = Side(0, None, None, None, None, None, 0, 0, None, None)
@@ -101,8 +119,8 @@ def audits() -> list[Audit]:
     ]
     only_benign = [VarietyAudit(code, name, b.n, 0, NOTHING, b) for (code, name), b in zip(names[:4], benign[1:], strict=True)]
     return [
-        Audit("audit-profanity", "profanity-check 1.7", "dialect_pairs", "SAE", AUDIT, both),
-        Audit("audit-dialectgen", "profanity-check 1.7", "dialectgen", "SAE", AUDIT, only_benign),
+        Audit("audit-profanity", "profanity-check 1.7", "dialect_pairs", "SAE", Signature.parse(AUDIT), both),
+        Audit("audit-dialectgen", "profanity-check 1.7", "dialectgen", "SAE", Signature.parse(AUDIT), only_benign),
     ]
 
 

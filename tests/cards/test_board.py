@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from urllib.parse import parse_qs, unquote
 
 import pytest
 import yaml
-from browser import chromium, faults, low_contrast, show
+from browser import becomes, chromium, faults, low_contrast, show, soon
 from sample_board import HOSTILE, LANGUAGES, sample_board
 
 from t2i_parity.cards.board import Board, Entry, Value, rank_ranges, render, space, worst_group
@@ -70,7 +69,7 @@ def test_incomplete_and_intervalless_entries_are_not_ranked_and_take_nobodys_pla
 
 
 def test_shifts_are_ranked_by_their_size() -> None:
-    table = next(table for table in sample_board(3).tables if table.kind == "shift")
+    table = next(table for table in sample_board(3).tables if table.direction == "zero")
     less, more = (
         replace(table.entries[0], cells={"AAVE": Value(middle, middle - 1, middle + 1)}, overall=Value(abs(middle), 0, 9))
         for middle in (-8.0, 2.0)
@@ -151,6 +150,12 @@ def status(browser: Any) -> str:
     return str(browser.execute_script("return document.getElementById('status').textContent"))
 
 
+def worked(browser: Any) -> float:
+    """Seconds for which the page's thread has had a processor."""
+    metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
+
+
 def entry_of(model: str) -> Entry:
     return next(entry for entry in sample_board().tables[0].entries if entry.model.endswith(f"/{model}"))
 
@@ -162,7 +167,7 @@ def test_browser_shows_every_tab_without_faults(browser: Any, page: Path, tab: s
     assert faults(browser) == []
     assert browser.find_element("css selector", "[role=tab][aria-selected=true]").get_attribute("data-axis") == tab
     browser.execute_script("document.querySelectorAll('.more')[0]?.click()")
-    assert faults(browser) == []
+    becomes(lambda: faults(browser), [])
     assert len(rows(browser)) == {"language": 300, "dialect": 24, "country": 9}[tab]
 
 
@@ -176,17 +181,18 @@ def test_browser_says_where_there_is_nothing_yet(browser: Any, tmp_path: Path) -
 
 def test_browser_draws_300_models_quickly(browser: Any, page: Path) -> None:
     show(browser, page)
-    sort = """
-    const start = performance.now();
-    document.querySelector('thead th:nth-child(4) button').click();
-    document.body.offsetHeight;
-    return performance.now() - start;
-    """
-    times = sorted(browser.execute_script(sort) for _ in range(3))
-    assert times[0] < 1500
-    start = time.monotonic()
+    sort = "document.querySelector('thead th:nth-child(4) button').click(); document.body.offsetHeight"
+    # In seconds of the page's own thread, which another process that keeps the machine busy does not lengthen.
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent(action: Callable[[], object]) -> float:
+        before = worked(browser)
+        action()
+        return worked(browser) - before
+
+    assert 0 < min(spent(lambda: browser.execute_script(sort)) for _ in range(3)) < 1.5
     show(browser, page)
-    assert time.monotonic() - start < 10
+    assert 0 < worked(browser) < 10, "a page that is loaded anew has a process of its own"
 
 
 def test_browser_sorts_by_keyboard_and_says_so(browser: Any, page: Path) -> None:
@@ -200,15 +206,14 @@ def test_browser_sorts_by_keyboard_and_says_so(browser: Any, page: Path) -> None
     assert "Inequality" in header.text
     button = header.find_element("tag name", "button")
     button.send_keys(Keys.ENTER)
-    assert header.get_attribute("aria-sort") == "ascending"
+    becomes(lambda: header.get_attribute("aria-sort"), "ascending")
     ranked = [row for row in rows(browser) if not row[0].startswith("–n")]
     spread = [float(row[3]) for row in ranked]
     assert spread == sorted(spread)
-    assert status(browser) == "312 models in 2 tables, sorted by Inequality, best first"
+    becomes(lambda: status(browser), "312 models in 2 tables, sorted by Inequality, best first")
     button.send_keys(Keys.SPACE)
-    assert header.get_attribute("aria-sort") == "descending"
-    assert address(browser)["sort"] == "spread"
-    assert address(browser)["order"] == "reverse"
+    becomes(lambda: header.get_attribute("aria-sort"), "descending")
+    becomes(lambda: (address(browser)["sort"], address(browser).get("order")), ("spread", "reverse"))
     # Incomplete models come last whichever way, each in its own part of the table.
     last = rows(browser)[-sum(bool(entry.missing) for entry in sample_board().tables[0].entries) :]
     assert all(row[0].startswith("–") for row in last)
@@ -242,26 +247,26 @@ def test_browser_filters_and_searches_and_keeps_it_in_the_address(browser: Any, 
 
     show(browser, page)
     browser.find_element("id", "search").send_keys("LAB-3 model-2")
+    becomes(lambda: address(browser).get("q"), "LAB-3 model-2")
     wanted = [row[1] for row in rows(browser)]
     assert wanted
     assert all(model.startswith("model-2") for model in wanted)
     assert status(browser).startswith(f"{len(wanted) + len(rows(browser, 1))} of 312 models")
     browser.find_element("id", "reset").click()
-    assert status(browser).startswith("312 models")
+    assert soon(lambda: status(browser).startswith("312 models"))
     Select(browser.find_element("id", "worst")).select_by_value("hi")
-    assert {row[4] for row in rows(browser)} == {"Hindi "}
+    becomes(lambda: {row[4] for row in rows(browser)}, {"Hindi "})
     browser.find_element("id", "complete").click()
-    assert not any(row[0].startswith("–n") for row in rows(browser))
+    assert soon(lambda: not any(row[0].startswith("–n") for row in rows(browser)))
     Select(browser.find_element("id", "org")).select_by_value("lab-4")
-    found = address(browser)
-    assert (found["worst"], found["complete"], found["org"], "q" in found) == ("hi", "1", "lab-4", False)
+    becomes(lambda: [address(browser).get(name) for name in ("worst", "complete", "org", "q")], ["hi", "1", "lab-4", None])
     kept = rows(browser)
     kept_at = browser.execute_script("return location.hash")
     show(browser, page, fragment=kept_at)
-    assert rows(browser) == kept
+    becomes(lambda: rows(browser), kept)
     assert browser.find_element("id", "complete").is_selected()
     browser.find_element("id", "search").send_keys("no such model")
-    assert "No model matches" in browser.find_element("css selector", ".nothing:not([hidden])").text
+    assert soon(lambda: "No model matches" in browser.find_element("css selector", ".nothing:not([hidden])").text)
 
 
 def test_browser_takes_a_deep_link_whole_and_ignores_nonsense(browser: Any, page: Path) -> None:
@@ -271,7 +276,7 @@ def test_browser_takes_a_deep_link_whole_and_ignores_nonsense(browser: Any, page
     assert len(browser.find_elements("css selector", "table.board")) == 1
     assert status(browser).endswith("sorted by Model, Z to A")
     browser.execute_script("location.hash = '#tab=dialect'")
-    assert "Largest shift" in status(browser)
+    assert soon(lambda: "Largest shift" in status(browser)), status(browser)
     show(browser, page, fragment="#tab=nowhere&score=__proto__&sort=constructor&org=%3Cimg%3E&worst=zz&q=%FF&order=1")
     assert faults(browser) == []
     assert address(browser)["tab"] == "language"
@@ -289,14 +294,14 @@ def test_browser_opens_details_and_tabs_by_keyboard(browser: Any, page: Path) ->
 
     show(browser, page)
     browser.switch_to.active_element.send_keys(Keys.TAB)
-    assert browser.switch_to.active_element.text == "Skip to the table"
+    becomes(lambda: browser.switch_to.active_element.text, "Skip to the table")
     browser.switch_to.active_element.send_keys(Keys.ENTER)
-    assert browser.switch_to.active_element.get_attribute("id") == "panel"
+    becomes(lambda: browser.switch_to.active_element.get_attribute("id"), "panel")
     button = browser.find_element(
         "css selector", "button.more[aria-label='Details of lab-1/model-1 at 0000000000000000000000000000000000000001']"
     )
     button.send_keys(Keys.ENTER)
-    assert button.get_attribute("aria-expanded") == "true"
+    becomes(lambda: button.get_attribute("aria-expanded"), "true")
     detail = browser.find_element("id", button.get_attribute("aria-controls"))
     assert HOSTILE in detail.text
     assert [item.text.split("\n")[0] for item in detail.find_elements("css selector", ".plot-list li")] == [
@@ -310,10 +315,10 @@ def test_browser_opens_details_and_tabs_by_keyboard(browser: Any, page: Path) ->
     assert missing.missing
     tab = browser.find_element("id", "tab-language")
     tab.send_keys(Keys.ARROW_RIGHT)
-    assert browser.switch_to.active_element.get_attribute("id") == "tab-dialect"
-    assert address(browser)["tab"] == "dialect"
+    becomes(lambda: browser.switch_to.active_element.get_attribute("id"), "tab-dialect")
+    becomes(lambda: address(browser)["tab"], "dialect")
     browser.switch_to.active_element.send_keys(Keys.END)
-    assert browser.switch_to.active_element.get_attribute("id") == "tab-country"
+    becomes(lambda: browser.switch_to.active_element.get_attribute("id"), "tab-country")
     outline = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
 
@@ -352,4 +357,4 @@ def test_browser_moves_nothing_for_those_who_asked_for_that(browser: Any, page: 
     read = "return getComputedStyle(document.querySelector('.quiet')).transitionDuration"
     assert browser.execute_script(read) != "0s"
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
-    assert browser.execute_script(read) == "0s"
+    becomes(lambda: browser.execute_script(read), "0s")

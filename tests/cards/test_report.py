@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from browser import chromium
+from browser import becomes, chromium, show, soon
 from PIL import Image
 from rich.console import Console
 from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score
@@ -22,6 +22,7 @@ from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RU
 from t2i_parity.cards.plots import forest_limit, latin, styles
 from t2i_parity.cards.report import console_tables, difference, render, visible
 from t2i_parity.cards.report_data import Audit, Report, Sample, VarietyAudit
+from t2i_parity.metrics._common import Signature
 
 VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
 
@@ -96,14 +97,14 @@ def hostile(report: Report) -> Report:
             run=each.run + bad,
             model=bad,
             reader=bad,
-            signature=f"m|{bad}:{number}|v:1",
+            signature=Signature("m", {"field": bad, str(number): bad}, bad),
             languages=[replace(language, code=language.code + bad, name=bad, native_name=bad) for language in each.languages],
         )
         for number, each in enumerate(report.renderings)
     ]
     audits = [
         replace(
-            each, run=bad, filter=bad, subset=bad, reference=bad, signature=bad,
+            each, run=bad, filter=bad, subset=bad, reference=bad, signature=Signature(bad, {}, bad),
             varieties=[replace(variety, code=variety.code + bad, name=bad) for variety in each.varieties],
         )
         for each in report.audits
@@ -207,7 +208,8 @@ def test_values_are_the_given_ones(report: Report, page: Page) -> None:
         for language in run.languages:
             given = language.scores["precision"]
             if given.value is not None:
-                assert f"{given.value:.3f} [{given.ci_low:.3f}, {given.ci_high:.3f}]" in page.text
+                assert given.interval is not None
+                assert f"{given.value:.3f} [{given.interval.low:.3f}, {given.interval.high:.3f}]" in page.text
 
 
 def test_missing_is_a_dash_and_never_zero(page: Page) -> None:
@@ -221,7 +223,13 @@ def test_missing_is_a_dash_and_never_zero(page: Page) -> None:
 
 def test_nothing_at_all_is_a_dash(report: Report) -> None:
     bare = replace(rendering(RUNS[1], 0.5), overall={"precision": score(None, 0, 9)}, languages=[], gap=None)
-    page = Page(render(Report("t", "now", [bare], [Audit("r", "f", "s", "SAE", AUDIT, [VarietyAudit("A", "A", 0, 3, NOTHING, NOTHING)])])))
+    page = Page(
+        render(
+            Report(
+                "t", "now", [bare], [Audit("r", "f", "s", "SAE", Signature.parse(AUDIT), [VarietyAudit("A", "A", 0, 3, NOTHING, NOTHING)])]
+            )
+        )
+    )
     assert page.rows[1][1:] == ["–", "0", "9", "–", "–", "–"]
     assert "incomplete" in page.rows[1][0]
     assert not page.all("svg") or all(each.get("class") == "key" for each in page.all("svg"))
@@ -266,7 +274,11 @@ def test_unequal_signatures_are_warned_of(report: Report, page: Page) -> None:
     assert f"key tok differs: google/mt5-base ({RUNS[0]}, {RUNS[1]}); tekken ({RUNS[2]})" in text
     assert "key reader" not in text
     text = Page(
-        render(replace(report, renderings=[report.renderings[0], replace(report.renderings[1], reader="other", signature="no signature")]))
+        render(
+            replace(
+                report, renderings=[report.renderings[0], replace(report.renderings[1], reader="other", signature=Signature("m", {}, "1"))]
+            )
+        )
     ).text
     assert "key reader differs" in text
     assert "Read by other" in text
@@ -434,13 +446,6 @@ def browser() -> Iterator[Any]:
         yield driver
 
 
-def show(browser: Any, path: Path, width: int) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    )
-    browser.get(path.as_uri())
-
-
 @pytest.fixture(scope="module")
 def paths(report: Report, html: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("report")
@@ -458,7 +463,7 @@ def paths(report: Report, html: str, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("name", ["report", "hostile", "long"])
 def test_browser_shows_it_without_errors_or_overflow(browser: Any, paths: dict[str, Path], name: str, width: int) -> None:
-    show(browser, paths[name], width)
+    show(browser, paths[name], width=width)
     assert browser.get_log("browser") == []
     size = browser.execute_script("return [document.documentElement.scrollWidth, document.body.scrollWidth, window.innerWidth]")
     assert size == [width, width, width]
@@ -475,7 +480,7 @@ def test_browser_opens_details_by_keyboard(browser: Any, paths: dict[str, Path])
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"])
     details = browser.find_element(By.TAG_NAME, "details")
     assert details.get_attribute("open") is None
     # By Tab alone, from the top, as someone without a mouse gets there.
@@ -484,14 +489,14 @@ def test_browser_opens_details_by_keyboard(browser: Any, paths: dict[str, Path])
         if browser.switch_to.active_element.tag_name == "summary":
             break
     browser.switch_to.active_element.send_keys(Keys.ENTER)
-    assert details.get_attribute("open") is not None
+    assert soon(lambda: details.get_attribute("open") is not None)
 
 
 def test_browser_filters_samples_by_language_and_run(browser: Any, paths: dict[str, Path]) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"])
 
     def shown() -> tuple[int, int, int]:
         count = (
@@ -503,11 +508,11 @@ def test_browser_filters_samples_by_language_and_run(browser: Any, paths: dict[s
     assert (groups, none_here) == (11, 0)
     assert cards == len(browser.find_elements(By.CSS_SELECTOR, ".card"))
     browser.find_element(By.ID, "language-all").send_keys(Keys.ARROW_RIGHT)
-    assert shown() == (1, 4, 0)  # English
+    becomes(shown, (1, 4, 0))  # English
     browser.find_element(By.ID, "run-2").send_keys(Keys.SPACE)
-    assert shown() == (1, 1, 0)
+    becomes(shown, (1, 1, 0))
     browser.find_element(By.ID, "language-2").send_keys(Keys.SPACE)
-    assert shown() == (1, 0, 1)  # Chinese has no image of the light run
+    becomes(shown, (1, 0, 1))  # Chinese has no image of the light run
 
 
 def contrast(browser: Any) -> list[tuple[float, str]]:
@@ -539,8 +544,7 @@ def contrast(browser: Any) -> list[tuple[float, str]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_browser_contrast(browser: Any, paths: dict[str, Path], scheme: str) -> None:
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"], scheme=scheme)
     background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(18, 21, 24)") == (scheme == "dark")
     measured = contrast(browser)
@@ -549,7 +553,7 @@ def test_browser_contrast(browser: Any, paths: dict[str, Path], scheme: str) -> 
 
 
 def test_browser_keeps_arabic_joined_across_marks(browser: Any, paths: dict[str, Path]) -> None:
-    show(browser, paths["report"], 1280)
+    show(browser, paths["report"])
     # A letter that is marked must be as wide as the same letter inside unmarked text: joined, not in its lone form.
     widths = browser.execute_script(
         """

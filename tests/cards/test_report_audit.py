@@ -14,6 +14,7 @@ from t2i_parity.cards.plots import heat_map
 from t2i_parity.cards.report import console_tables, render
 from t2i_parity.cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row, merged
 from t2i_parity.cards.report_data import Report
+from t2i_parity.metrics._common import Signature
 
 HEAT = HeatMap(
     "ΔFPR of a filter", ["Animals", "Weapons and Conflicts", HOSTILE[0]], ["AAVE", "IndE"], [[12.5, None], [-3.0, 0.0], [40.0, -0.01]],
@@ -27,7 +28,9 @@ def table(title: str, heat: HeatMap | None = None) -> AuditTable:
         Row("Indian English", [Cell("benign"), Cell("58"), Cell("–")], "IndE"),
         Row(HOSTILE[0], [Cell(HOSTILE[1]), Cell("1"), Cell(HOSTILE[2])]),
     ]
-    return AuditTable(title, ("Variety", "Prompts", "n", "Δ pp"), rows, ["m|filter:f|v:1"], HOSTILE[1], frozenset({1}), heat)
+    return AuditTable(
+        title, ("Variety", "Prompts", "n", "Δ pp"), rows, [Signature("m", {"filter": "f"}, "1")], HOSTILE[1], frozenset({1}), heat
+    )
 
 
 def report() -> Report:

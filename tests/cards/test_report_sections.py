@@ -8,13 +8,15 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
-from sample_report import HOSTILE, RUNS, realistic, score
+from sample_report import HOSTILE, RUNS, realistic
 
 from t2i_parity.cards.plots_sections import dots_plot, levels_plot, series_look, shares_plot
 from t2i_parity.cards.report import render
 from t2i_parity.cards.report_audit import Cell, Row
-from t2i_parity.cards.report_data import Report, Score
-from t2i_parity.cards.report_sections import Block, Dots, Levels, Section, Shares
+from t2i_parity.cards.report_data import Report
+from t2i_parity.cards.report_sections import Block, Dot, Dots, Levels, Section, Shares
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Interval
 
 BAD = HOSTILE[0] + HOSTILE[1] + HOSTILE[3]
 LANGUAGES = [("English", "en"), ("हिन्दी", "hi"), ("Arabic", "ar")]
@@ -22,7 +24,12 @@ DOTS = Dots(
     "CLIPScore",
     LANGUAGES,
     ["one", "two"],
-    {(0, "one"): score(0.3), (0, "two"): score(0.25), (1, "one"): score(None), (2, "two"): Score(-0.1, 150, 0, -0.13, -0.07)},
+    {
+        (0, "one"): Dot(0.3, 150, Interval(0.27, 0.33)),
+        (0, "two"): Dot(0.25, 150, Interval(0.22, 0.28)),
+        (1, "one"): Dot(None, 150),
+        (2, "two"): Dot(-0.1, 150, Interval(-0.13, -0.07)),
+    },
 )
 LEVELS = Levels([("TA-C", ""), ("R-T", "")], LANGUAGES, [[0.5, None, 0.25], [0.75, -0.125, 0.0]], 0.75)
 SHARES = Shares(LANGUAGES, ["Woman", "Man", "Other"], [[0.75, 0.25, 0.0], [None, None, None], [0.05, 0.0, 0.95]])
@@ -35,7 +42,7 @@ def block(title: str, figure: Dots | Levels | Shares | None = None, **more: obje
         Row(BAD, [Cell(BAD), Cell(BAD, BAD), *[Cell("–")] * 5], BAD),
     ]
     heads = ("Language", "Score", *("Value [interval]", "n", "Missing") * 2)
-    made = Block(title, heads, rows, [("m|encoder:a|v:1", "")], "", frozenset({1}), ("one", BAD), 2, figure)
+    made = Block(title, heads, rows, [(Signature("m", {"encoder": "a"}, "1"), "")], "", frozenset({1}), ("one", BAD), 2, figure)
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -131,7 +138,7 @@ def test_plots_say_their_numbers_and_what_is_missing(plot: object, shown: dict[s
 
 def test_a_run_looks_the_same_everywhere() -> None:
     plain = realistic()
-    dots = Dots("x", LANGUAGES, [RUNS[1], "another"], {(0, RUNS[1]): score(0.5), (0, "another"): score(0.5)})
+    dots = Dots("x", LANGUAGES, [RUNS[1], "another"], {(0, RUNS[1]): Dot(0.5, 9), (0, "another"): Dot(0.5, 9)})
     more = replace(plain, sections=[Section("s", "S", [], [block("t", dots, runs=(RUNS[1], "another"))])])
     legend = render(more).split('<section id="s"')[1].split("</ul>")[0]
     mark = render(plain).split(f"<bdi>{RUNS[1]}</bdi>")[0].rsplit("<svg", 1)[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import chromium, faults, low_contrast, show
+from browser import becomes, chromium, faults, low_contrast, show, soon
 
 from t2i_parity.cards.review import ReviewItem, review_page
 from t2i_parity.dataset_builder.pipelines.review import FORMAT, read_verdicts
@@ -43,13 +43,18 @@ def saved(browser: Any, folder: Path, name: str) -> Path:
     """Press the button and wait for the file."""
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
     browser.find_element("id", "save").click()
-    import time
+    assert soon((folder / name).is_file), f"{name} was not saved"
+    return folder / name
 
-    for _ in range(100):
-        if (folder / name).is_file():
-            return folder / name
-        time.sleep(0.05)
-    raise AssertionError(f"{name} was not saved")
+
+def progress(browser: Any) -> str:
+    return str(browser.find_element("id", "progress").text)
+
+
+def reopened(browser: Any, file: Path) -> str:
+    """The progress when the page is closed and opened again; what it keeps is written by another process, some time later."""
+    show(browser, file)
+    return progress(browser)
 
 
 def test_browser_checks_are_kept_and_saved(browser: Any, tmp_path: Path) -> None:
@@ -60,13 +65,12 @@ def test_browser_checks_are_kept_and_saved(browser: Any, tmp_path: Path) -> None
     assert faults(browser) == []
     assert low_contrast(browser)[1] == []
     browser.find_element("id", "save").click()
-    assert "A name first" in browser.find_element("id", "progress").text
+    becomes(lambda: progress(browser), "A name first")
     browser.find_element("id", "reviewer").send_keys("Ana")
     for quality, value in (("Does it mean", "true"), ("Is it proper", "true"), ("Is it fluent", "false")):
         browser.find_element("css selector", f'#item-0 input[name^="item0-{quality}"][value="{value}"]').click()
-    assert "1 of 2" in browser.find_element("id", "progress").text
-    show(browser, file)  # as if closed and opened again
-    assert "1 of 2" in browser.find_element("id", "progress").text
+    becomes(lambda: progress(browser), "1 of 2 decided")
+    becomes(lambda: reopened(browser, file), "1 of 2 decided")
     assert browser.find_element("css selector", "#item-0 dd[dir=rtl]").get_attribute("lang") == "ar"
     (verdict,) = read_verdicts([saved(browser, tmp_path, "verdicts-check.json")])
     assert (verdict.id, verdict.reviewer, verdict.qualities) == ("a", "Ana", {"meaning": True, "culture": True, "fluency": False})
@@ -82,6 +86,7 @@ def test_browser_corrections_are_saved(browser: Any, tmp_path: Path, width: int)
     browser.find_element("id", "reviewer").send_keys("Bo")
     for number, decision in enumerate(("correct", "keep")):
         browser.find_element("css selector", f'#item-{number} input[value="{decision}"]').click()
+    becomes(lambda: progress(browser), "2 of 3 decided")
     found = {verdict.id: verdict for verdict in read_verdicts([saved(browser, tmp_path, "verdicts-corrections.json")])}
     assert found.keys() == {f"a{width}", "b"}
     assert (found[f"a{width}"].decision, found[f"a{width}"].correction) == ("correct", "قارب أزرق")

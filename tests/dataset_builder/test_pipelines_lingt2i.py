@@ -19,6 +19,7 @@ from datasets import load_dataset
 from loopback_api import BROKEN, NOT_JSON, RATE_LIMITED, TRUNCATED, LoopbackApi, serving
 from loopback_llm import PATH, Asked, Llm, captions_file, plain_meanings
 
+from t2i_parity.dataset_builder.registry import REGISTRIES, Entry
 from t2i_parity.dataset_builder.repository import read_folder
 from t2i_parity.dataset_builder.schema import text_sha256
 
@@ -74,7 +75,9 @@ def kill_after(words: list[object], api: LoopbackApi, requests: int) -> None:
     assert process.poll() is None, process.communicate()[0].decode()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    time.sleep(0.5)  # the server may be answering still, to nobody
+    while api.answering:  # still, to nobody
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 FAULTS = once(
@@ -277,7 +280,7 @@ def test_thresholds_say_what_they_flag(tmp_path: Path, monkeypatch: pytest.Monke
             # The original at 0 degrees; a Spanish text near it, a Korean one far away.
             return np.array([[0.5, 0.75**0.5] if "가" <= max(text) <= "힣" else [1.0, 0.0] for text in texts], np.float32)
 
-    monkeypatch.setitem(encoders.ENCODERS, "letters", Letters)
+    monkeypatch.setitem(encoders.ENCODERS.declared, "letters", Entry("letters", Letters, "by the alphabet"))
     with serving({PATH: Llm()}) as api:
         words = [word if word != "none" else "letters" for word in arguments(api, tmp_path, "--languages", "es,ko")]
         assert "no threshold was measured for the encoder letters" in error_of(*words)
@@ -333,10 +336,11 @@ def test_gemini_is_asked_the_same(tmp_path: Path) -> None:
         (["--set", "colour=red"], "has no setting 'colour'"),
         (["--examples", "x.csv"], "only the pipeline dialect takes this"),
         (["--text-column", "words"], "no column 'words'"),
-        (["--set", "backend=transformers"], "entry point chat"),
+        (["--set", "backend=transformers"], "no chat model can be had here"),
     ],
 )
 def test_bad_arguments_are_named(tmp_path: Path, more: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("t2i_parity.dataset_builder.pipelines.roles.entry_points", lambda group: ())
+    # As where the room above, which has it, is not imported.
+    monkeypatch.delitem(REGISTRIES, "chat model")
     with serving({PATH: Llm()}) as api:
         assert said in error_of(*arguments(api, tmp_path, *more))

@@ -411,6 +411,7 @@ def test_a_model_in_this_process_is_asked_in_batches(tmp_path: Path, monkeypatch
     import torch
     from small_vlm import qwen2_5_vl
 
+    from t2i_parity.dataset_builder import registry
     from t2i_parity.generate.backends.local_vlm import LocalVlm
 
     torch.set_num_threads(1)
@@ -422,7 +423,11 @@ def test_a_model_in_this_process_is_asked_in_batches(tmp_path: Path, monkeypatch
         return complete(self, requests)
 
     monkeypatch.setattr(LocalVlm, "complete", counted)
-    monkeypatch.setattr("t2i_parity.dataset_builder.pipelines.roles.provided", lambda name, why: LocalVlm)
+    monkeypatch.setitem(
+        registry.of("chat model").declared,
+        "transformers",
+        registry.Entry("transformers", lambda *given, **how: LocalVlm(*given, **how), "unshared"),
+    )
     folder = qwen2_5_vl(tmp_path / "vlm", says="un bateau rouge")
     options = {"backend": "transformers", "model": str(folder), "local_batch": "4", "max_tokens": "24", "dtype": "float32"}
     at = Desk(roles(options), AnswerCache(tmp_path / "a.sqlite"))

@@ -95,7 +95,7 @@ def test_everything_is_there_after_one_commit_and_a_second_push_makes_none(hub: 
 from datasets import get_dataset_config_names, load_dataset
 from t2i_parity.dataset_builder import geo_published
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.prompts import load_prompts
 from t2i_parity.dataset_builder.schema import CONFIGS
 told["first"] = push(prompts)
 sha = api.dataset_info(name["repo_id"]).sha
@@ -108,13 +108,13 @@ told["published"] = list(load(geo_published.NAME, revision=sha))
 told["validated"] = command("validate", repo, "--config", geo_published.NAME, "--fail-on", "warning").stdout
 told["refused"] = ""
 try:
-    open_prompts(repo, geo_published.NAME, columns=CONFIGS["geo"].all_columns, revision=sha)
+    load_prompts(repo, geo_published.NAME, revision=sha).need(CONFIGS["geo"].all_columns)
 except InputError as refusal:
     told["refused"] = str(refusal)
 told["default"] = load_dataset(repo, split="test").column_names
 told["features"] = all(load(config).features == CONFIGS[config].features() for config in CONFIGS)
 told["streamed"] = next(iter(load("dialect", streaming=True)))["prompt_id"]
-told["opened"] = len(open_prompts(repo, "dialect", columns=CONFIGS["dialect"].all_columns).table)
+told["opened"] = len(load_prompts(repo, "dialect").need(CONFIGS["dialect"].all_columns).table)
 """,
         hub,
         tmp_path,

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import open_prompts, write_repository
-from t2i_parity.dataset_builder.schema import CONFIGS, MINIMUM, PAIRED, check_table, table, table_from_columns, text_hashes, text_sha256
+from t2i_parity.dataset_builder.prompts import load_prompts
+from t2i_parity.dataset_builder.repository import write_repository
+from t2i_parity.dataset_builder.schema import CONFIGS, PAIRED, check_table, table, table_from_columns, text_hashes, text_sha256
 
 ROW = {
     "prompt_id": "a",
@@ -103,11 +104,11 @@ def test_a_changed_prompt_is_noticed() -> None:
 def test_anybodys_table_opens_with_the_least_columns(tmp_path: Path) -> None:
     rows = {"prompt_id": ["1"], "pair_id": ["1"], "prompt": ["a cat"], "language": ["en"]}
     pq.write_table(pa.table(rows), tmp_path / "mine.parquet")
-    opened = open_prompts(str(tmp_path), columns=MINIMUM)
+    opened = load_prompts(str(tmp_path))
     assert opened.table["prompt"].to_pylist() == ["a cat"]
     assert "text_sha256" in opened.table.column_names
     with pytest.raises(InputError, match="missing columns variety, label"):
-        open_prompts(str(tmp_path), columns=PAIRED)
+        load_prompts(str(tmp_path)).need(PAIRED)
 
 
 def test_the_origin_does_not_depend_on_the_order(tmp_path: Path) -> None:
@@ -115,5 +116,5 @@ def test_the_origin_does_not_depend_on_the_order(tmp_path: Path) -> None:
     for name, part in (("one", rows), ("two", rows.take([1, 0]))):
         (tmp_path / name).mkdir()
         pq.write_table(part, tmp_path / name / "x.parquet")
-    one, two = (open_prompts(str(tmp_path / name), columns=MINIMUM).origin["content_sha256"] for name in ("one", "two"))
+    one, two = (load_prompts(str(tmp_path / name)).origin["content_sha256"] for name in ("one", "two"))
     assert one == two

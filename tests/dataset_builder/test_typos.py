@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from t2i_parity.dataset_builder import starter
 from t2i_parity.dataset_builder.controls import rows_of, typos
-from t2i_parity.dataset_builder.controls.typos import ALPHABETS, Noise, Search, perturb
+from t2i_parity.dataset_builder.controls.typos import Noise, Search, perturb
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.languages import SCRIPTS
 from t2i_parity.dataset_builder.schema import table
 
 TEXTS = st.text(st.sampled_from("abcdeXYZ éß,.19 \t"), min_size=0, max_size=60)
@@ -76,10 +77,10 @@ def test_short_texts_lose_nothing_and_substitutions_keep_the_case() -> None:
 
 def test_letters_come_from_the_texts_own_alphabet() -> None:
     arabic = perturb("رجل عجوز يجلس في مقهى قديم", 0.9, 1, "Arab")
-    assert set(arabic) <= set(ALPHABETS["Arab"]) | set("رجل عجوز يجلس في مقهى قديم")
+    assert set(arabic) <= set(SCRIPTS["Arab"].alphabet) | set("رجل عجوز يجلس في مقهى قديم")
     marked = perturb("مُدَرِّس في المدرسة", 1.0, 2, "Arab")
     assert not re.search(r"(^|\s)[\u064b-\u0652]", marked)
-    with pytest.raises(InputError, match="typos are declared for texts in Latn, Arab, Cyrl, not in Hans"):
+    with pytest.raises(InputError, match="typos are declared for texts in Latn, Cyrl, Arab, not in Hans"):
         perturb("一座城市", 0.5, 0, "Hans")
 
 

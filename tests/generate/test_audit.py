@@ -12,15 +12,16 @@ import pytest
 from commands import command, error_of
 from datasets import load_dataset
 
+from t2i_parity.generate.audit import pairs_of
 from t2i_parity.generate.filters.profanity_check import ProfanityCheck, ProfanityCheckSettings
 from t2i_parity.generate.run import Run
-from t2i_parity.generate.score import pairs_of
+from t2i_parity.metrics.scores import Group, Score
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
 
 
-def scores(run: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(score["metric"].split(".")[1], score["group"]): score for score in Run.open(str(run)).scores()}
+def scores(run: Path) -> dict[tuple[str, Group], Score]:
+    return {(score.key, score.group): score for score in Run.open(str(run)).scores()}
 
 
 def test_the_filter_is_real_and_judges_each_text_alone() -> None:
@@ -38,18 +39,18 @@ def test_the_starter_is_audited(prompts: Path, tmp_path: Path) -> None:
     command("score", run)
     found = scores(run)
     for code in ("AAVE", "ChcE", "CollSgE", "IndE", "JamE"):
-        tpr, fpr = found["delta_tpr_pp", f"variety:{code}"], found["delta_fpr_pp", f"variety:{code}"]
-        assert (tpr["n"], fpr["n"]) == (60, 120)
-        assert tpr["ci_low"] <= tpr["value"] <= tpr["ci_high"]
-        assert tpr["unit"] == "pp"
-        assert 0 <= found["p_fpr", f"variety:{code}"]["value"] <= found["p_fpr_holm", f"variety:{code}"]["value"] <= 1
-        only = {way: found[f"fpr_only_{way}", f"variety:{code}"]["value"] for way in ("variety", "reference")}
-        assert fpr["value"] == pytest.approx(100 * (only["variety"] - only["reference"]) / 120)
-        assert "|filter:profanity-check,threshold=0.5," in tpr["signature"]
+        tpr, fpr = found["delta_tpr_pp", Group(variety=code)], found["delta_fpr_pp", Group(variety=code)]
+        assert (tpr.n, fpr.n) == (60, 120)
+        assert tpr.interval.low <= tpr.value <= tpr.interval.high
+        assert tpr.spec.unit == "pp"
+        assert 0 <= found["p_fpr", Group(variety=code)].value <= found["p_fpr_holm", Group(variety=code)].value <= 1
+        only = {way: found[f"fpr_only_{way}", Group(variety=code)].value for way in ("variety", "reference")}
+        assert fpr.value == pytest.approx(100 * (only["variety"] - only["reference"]) / 120)
+        assert "|filter:{profanity-check|threshold:0.5|" in str(tpr.signature)
     flags = load_dataset(str(run), "scored", split="test")
     assert len(flags) == 1080
     by_hand = [row for row in flags if row["variety"] == "SAE" and row["label"] == "toxic"]
-    assert found["tpr_reference", "variety:AAVE"]["value"] == pytest.approx(sum(row["profanity_check_flagged"] for row in by_hand) / 60)
+    assert found["tpr_reference", Group(variety="AAVE")].value == pytest.approx(sum(row["profanity_check_flagged"] for row in by_hand) / 60)
     again = command("audit-filter", "--filter", "profanity-check", "--prompts", prompts, "--config", "dialect", "--out", run)
     assert "0 verdicts made now, 1080 were there" in again.stdout
 
@@ -58,9 +59,9 @@ def test_regional_languages_are_compared_with_their_standard(prompts: Path, tmp_
     run = tmp_path / "audit"
     command("audit-filter", "--filter", "profanity-check", "--prompts", prompts, "--config", "dialect_crosslingual", "--out", run)
     command("score", run)
-    assert {group.split(",")[0] for _, group in scores(run)} == {"variety:bar", "variety:arz"}
+    assert {group["variety"] for _, group in scores(run)} == {"bar", "arz"}
     for code in ("bar", "arz"):
-        assert scores(run)["delta_tpr_pp", f"variety:{code}"]["value"] is not None
+        assert scores(run)["delta_tpr_pp", Group(variety=code)].value is not None
     page = tmp_path / "page.html"
     shown = command("report", run, "--out", page).stdout
     assert "against Arabic / German" in shown
@@ -82,12 +83,12 @@ def test_dialectgen_is_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     command("audit-filter", "--filter", "profanity-check", "--prompts", tmp_path / "prompts", "--config", "dialect", "--out", run)
     command("score", run)
     found = scores(run)
-    counts = {code: found["delta_fpr_pp", f"variety:{code}"]["n"] for code in ("AAVE", "BrE", "ChcE", "IndE", "CollSgE")}
+    counts = {code: found["delta_fpr_pp", Group(variety=code)].n for code in ("AAVE", "BrE", "ChcE", "IndE", "CollSgE")}
     assert counts == {"AAVE": 204, "BrE": 222, "ChcE": 204, "IndE": 216, "CollSgE": 204}
     for code in counts:
-        assert found["p_fpr", f"variety:{code}"]["value"] is not None
-        missing = found["delta_tpr_pp", f"variety:{code}"]
-        assert (missing["value"], missing["n"]) == (None, 0), "no toxic pair: missing, not 0"
+        assert found["p_fpr", Group(variety=code)].value is not None
+        missing = found["delta_tpr_pp", Group(variety=code)]
+        assert (missing.value, missing.n) == (None, 0), "no toxic pair: missing, not 0"
 
 
 def paired(**changes: list[Any]) -> pa.Table:
@@ -107,7 +108,7 @@ def test_anybodys_pairs_will_do(tmp_path: Path) -> None:
     pq.write_table(paired(), tmp_path / "mine" / "rows.parquet")
     command("audit-filter", "--filter", "profanity-check", "--prompts", tmp_path / "mine", "--out", tmp_path / "run")
     command("score", tmp_path / "run")
-    assert scores(tmp_path / "run")["delta_fpr_pp", "variety:IndE"]["value"] == 0
+    assert scores(tmp_path / "run")["delta_fpr_pp", Group(variety="IndE")].value == 0
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from t2i_parity.dataset_builder.schema import text_sha256
 from t2i_parity.generate.audit.embedding import mean_cosine
 from t2i_parity.generate.run import Run, image_features
 from t2i_parity.metrics.over_censorship_rate import core as over_censorship_rate
+from t2i_parity.metrics.scores import Group, Score
 from t2i_parity.metrics.toxic_bypass_rate import core as toxic_bypass_rate
 
 PROMPTS = rows(typos=False)
@@ -104,7 +105,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def scores(runs: Path) -> list[dict[str, Any]]:
+def scores(runs: Path) -> list[Score]:
     arguments = ("--unguarded", runs / "plain", "--guarded", runs / "sld", "--guarded", runs / "checker")
     command("audit-filter", "--prompts", runs / "prompts", "--out", runs / "audit", *arguments)
     command("score", runs / "audit", "--resamples", "100")
@@ -125,7 +126,7 @@ def toxic(run: str, prompt_id: str, evaluator: str) -> bool | None:
 
 @pytest.mark.parametrize("evaluator", ["multihead", "nsfw-i"])
 @pytest.mark.parametrize("guarded", ["sld", "checker"])
-def test_bypass_is_the_metrics_own_under_each_evaluator(scores: list[dict[str, Any]], guarded: str, evaluator: str) -> None:
+def test_bypass_is_the_metrics_own_under_each_evaluator(scores: list[Score], guarded: str, evaluator: str) -> None:
     meanings = range(0, 40, 2)
     for code in VARIETIES:
         columns = [
@@ -133,26 +134,32 @@ def test_bypass_is_the_metrics_own_under_each_evaluator(scores: list[dict[str, A
         ]
         expected = toxic_bypass_rate.compute(*columns, n_resamples=0)
         guardrail = {"sld": "safe-latent-diffusion", "checker": "safety-checker"}[guarded]
-        signed = f"|guarded:{guarded}|guardrail:{guardrail}|noise:shared|evaluator:{evaluator},"
+        signed = f"|guarded:{guarded}|guardrail:{guardrail}|noise:shared|evaluator:{{{evaluator}|"
         for key in ("tbr_reference", "tbr_variety", "delta_pp", "p_value"):
-            found = value_of(scores, f"toxic_bypass_rate.{key}", f"variety:{code}", signed)
-            assert found["value"] == (None if expected[key] is None else pytest.approx(expected[key]))
-            assert (found["n"], found["n_missing"]) == (expected["n_conditioned"], expected["n_missing"])
+            found = value_of(scores, f"toxic_bypass_rate.{key}", Group(variety=code), signed)
+            assert found.value == (None if expected[key] is None else pytest.approx(expected[key]))
+            assert (found.n, found.n_missing) == (expected["n_conditioned"], expected["n_missing"])
 
 
-def test_missing_images_and_judgements_are_counted(scores: list[dict[str, Any]]) -> None:
+def test_missing_images_and_judgements_are_counted(scores: list[Score]) -> None:
     counted = value_of(
-        scores, "toxic_bypass_rate.delta_pp", "variety:AAVE", "|guarded:sld|guardrail:safe-latent-diffusion|noise:shared|evaluator:nsfw-i,"
+        scores,
+        "toxic_bypass_rate.delta_pp",
+        Group(variety="AAVE"),
+        "|guarded:sld|guardrail:safe-latent-diffusion|noise:shared|evaluator:{nsfw-i|",
     )
-    assert counted["n_missing"] == 2, "one image failed, one was not judged"
+    assert counted.n_missing == 2, "one image failed, one was not judged"
     withheld = value_of(
-        scores, "toxic_bypass_rate.delta_pp", "variety:AAVE", "|guarded:checker|guardrail:safety-checker|noise:shared|evaluator:nsfw-i,"
+        scores,
+        "toxic_bypass_rate.delta_pp",
+        Group(variety="AAVE"),
+        "|guarded:checker|guardrail:safety-checker|noise:shared|evaluator:{nsfw-i|",
     )
-    assert withheld["n_missing"] == 1, "a withheld image is an outcome; only the failed one is missing"
+    assert withheld.n_missing == 1, "a withheld image is an outcome; only the failed one is missing"
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.1, 0.15, 0.2])
-def test_over_censorship_is_the_metrics_own_at_each_threshold(scores: list[dict[str, Any]], threshold: float) -> None:
+def test_over_censorship_is_the_metrics_own_at_each_threshold(scores: list[Score], threshold: float) -> None:
     for code in VARIETIES:
 
         def seen(run: str, which: str) -> list[float | None]:
@@ -162,36 +169,36 @@ def test_over_censorship_is_the_metrics_own_at_each_threshold(scores: list[dict[
 
         columns = [seen("plain", "SAE"), seen("checker", "SAE"), seen("plain", code), seen("checker", code)]
         expected = over_censorship_rate.compute(*columns, threshold=threshold, n_resamples=0)
-        signed = f"|threshold:{threshold}|guarded:checker|guardrail:safety-checker|noise:shared|encoder:clip,"
+        signed = f"|threshold:{threshold}|guarded:checker|guardrail:safety-checker|noise:shared|encoder:{{clip|"
         for key in ("ocr_reference", "ocr_variety", "delta_pp", "p_value"):
-            found = value_of(scores, f"over_censorship_rate.{key}", f"variety:{code}", signed)
-            assert found["value"] == pytest.approx(expected[key])
-            assert (found["n"], found["n_missing"]) == (expected["n"], expected["n_missing"])
-    assert not [score for score in scores if "anchor=own" in score["signature"]], "likeness to another text tells nothing here"
+            found = value_of(scores, f"over_censorship_rate.{key}", Group(variety=code), signed)
+            assert found.value == pytest.approx(expected[key])
+            assert (found.n, found.n_missing) == (expected["n"], expected["n_missing"])
+    assert not [score for score in scores if "anchor:own" in str(score.signature)], "likeness to another text tells nothing here"
 
 
-def test_unguarded_shifts_are_of_summed_heads(scores: list[dict[str, Any]]) -> None:
+def test_unguarded_shifts_are_of_summed_heads(scores: list[Score]) -> None:
     for label, first in (("toxic", 0), ("benign", 1)):
         ids = [(f"m{meaning}-SAE", f"m{meaning}-AAVE") for meaning in range(first, 40, 2)]
         pairs = np.array([[100 * sum(heads("plain", each)) for each in pair] for pair in ids if not set(pair) & set(FAILED)])
-        found = value_of(scores, "image_score_shift.delta", f"variety:AAVE,label:{label}", "evaluator:multihead")
-        assert found["value"] == pytest.approx((pairs[:, 1] - pairs[:, 0]).mean())
-        assert found["n"] == len(pairs)
-        p_value = value_of(scores, "image_score_shift.p_value", f"variety:AAVE,label:{label}", "evaluator:multihead")
-        assert p_value["value"] == pytest.approx(scipy.stats.ttest_rel(pairs[:, 1], pairs[:, 0]).pvalue)
+        found = value_of(scores, "image_score_shift.delta", Group(variety="AAVE", label=label), "evaluator:{multihead|")
+        assert found.value == pytest.approx((pairs[:, 1] - pairs[:, 0]).mean())
+        assert found.n == len(pairs)
+        p_value = value_of(scores, "image_score_shift.p_value", Group(variety="AAVE", label=label), "evaluator:{multihead|")
+        assert p_value.value == pytest.approx(scipy.stats.ttest_rel(pairs[:, 1], pairs[:, 0]).pvalue)
 
 
-def test_withheld_images_are_told_by_variety(scores: list[dict[str, Any]]) -> None:
-    withheld = [score for score in scores if "images withheld by checker" in score["signature"]]
-    rate = next(score for score in withheld if score["metric"] == "dialect_penalty.tpr_variety" and score["group"] == "variety:AAVE")
-    assert (rate["value"], rate["n"]) == (1 / 20, 20)
-    assert not [score for score in scores if "images withheld by sld" in score["signature"]]
+def test_withheld_images_are_told_by_variety(scores: list[Score]) -> None:
+    withheld = [score for score in scores if "images withheld by checker" in str(score.signature)]
+    rate = next(score for score in withheld if score.spec.name == "dialect_penalty.tpr_variety" and score.group == Group(variety="AAVE"))
+    assert (rate.value, rate.n) == (1 / 20, 20)
+    assert not [score for score in scores if "images withheld by sld" in str(score.signature)]
 
 
-def test_categories_of_images_are_corrected_together(scores: list[dict[str, Any]]) -> None:
-    cells = [score for score in scores if score["metric"] == "over_censorship_rate.delta_pp" and "|by:category" in score["signature"]]
-    assert {score["group"] for score in cells} == {f"variety:{code},category:benign {part}" for code in VARIETIES for part in "AB"}
-    assert all("|threshold:0.1|" in score["signature"] for score in cells)
+def test_categories_of_images_are_corrected_together(scores: list[Score]) -> None:
+    cells = [score for score in scores if score.spec.name == "over_censorship_rate.delta_pp" and "|by:category" in str(score.signature)]
+    assert {score.group for score in cells} == {Group(variety=code, category=f"benign {part}") for code in VARIETIES for part in "AB"}
+    assert all("|threshold:0.1|" in str(score.signature) for score in cells)
 
 
 def test_noise_that_differs_is_told(runs: Path, tmp_path: Path) -> None:
@@ -209,9 +216,9 @@ def test_noise_that_differs_is_told(runs: Path, tmp_path: Path) -> None:
         tmp_path / "other",
     )
     command("score", tmp_path / "a", "--resamples", "0")
-    found = [score for score in Run.open(str(tmp_path / "a")).scores() if score["metric"].startswith("toxic_bypass_rate")]
+    found = [score for score in Run.open(str(tmp_path / "a")).scores() if score.metric == "toxic_bypass_rate"]
     assert found
-    assert all("|noise:different|" in score["signature"] for score in found)
+    assert all("|noise:different|" in str(score.signature) for score in found)
 
 
 def test_runs_that_do_not_fit_are_refused(runs: Path, tmp_path: Path) -> None:
@@ -250,7 +257,7 @@ def embed(texts: list[str]) -> list[list[float]]:
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> list[Score]:
     folder = tmp_path_factory.mktemp("embedded")
     patch = pytest.MonkeyPatch()
     patch.syspath_prepend(str(Path(__file__).parent))
@@ -262,36 +269,37 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return Run.open(str(folder / "run")).scores()
 
 
-def test_directions_are_those_of_the_geometry(embedded: list[dict[str, Any]]) -> None:
+def test_directions_are_those_of_the_geometry(embedded: list[Score]) -> None:
     # Shifts: s = (√0.64 − 1)·up + 0.6·lean; two leans at the cosine c align by (0.04 + 0.36 c) / 0.4.
     def aligned(cosine: float) -> float:
         return (0.04 + 0.36 * cosine) / 0.4
 
     for label in ("toxic", "benign"):
-        group = f"variety:AAVE,label:{label}"
-        assert value_of(embedded, "shift_direction.dialect_typo", group, "")["value"] == pytest.approx(aligned(0), abs=1e-5)
-        assert value_of(embedded, "shift_direction.typo_typo", group, "")["value"] == pytest.approx(aligned(0.5), abs=1e-5)
+        group = Group(variety="AAVE", label=label)
+        assert value_of(embedded, "shift_direction.dialect_typo", group, "").value == pytest.approx(aligned(0), abs=1e-5)
+        assert value_of(embedded, "shift_direction.typo_typo", group, "").value == pytest.approx(aligned(0.5), abs=1e-5)
         difference = value_of(embedded, "shift_direction.difference", group, "")
-        assert difference["value"] == pytest.approx(aligned(0.5) - aligned(0), abs=1e-5)
-        assert (difference["n"], difference["n_missing"]) == (4, 0)
+        assert difference.value == pytest.approx(aligned(0.5) - aligned(0), abs=1e-5)
+        assert (difference.n, difference.n_missing) == (4, 0)
         for key in ("dialect_length", "typo_length"):
-            assert value_of(embedded, f"shift_direction.{key}", group, "")["value"] == pytest.approx(np.sqrt(0.4), abs=1e-5)
-        pairs = {"AAVE+IndE": 0.0, "AAVE+JamE": np.sqrt(0.5), "IndE+JamE": np.sqrt(0.5)}
+            assert value_of(embedded, f"shift_direction.{key}", group, "").value == pytest.approx(np.sqrt(0.4), abs=1e-5)
+        pairs = {("AAVE", "IndE"): 0.0, ("AAVE", "JamE"): np.sqrt(0.5), ("IndE", "JamE"): np.sqrt(0.5)}
         for names, cosine in pairs.items():
-            found = value_of(embedded, "shift_direction.dialect_dialect", f"varieties:{names},label:{label}", "")
-            assert found["value"] == pytest.approx(aligned(cosine), abs=1e-5)
-        macro = value_of(embedded, "shift_direction.dialect_dialect_macro", f"label:{label}", "")
-        assert macro["value"] == pytest.approx(np.mean([aligned(cosine) for cosine in pairs.values()]), abs=1e-5)
+            group = Group(variety=names[0], other=names[1], label=label)
+            found = value_of(embedded, "shift_direction.dialect_dialect", group, "")
+            assert found.value == pytest.approx(aligned(cosine), abs=1e-5)
+        macro = value_of(embedded, "shift_direction.dialect_dialect_macro", Group(label=label), "")
+        assert macro.value == pytest.approx(np.mean([aligned(cosine) for cosine in pairs.values()]), abs=1e-5)
 
 
-def test_likeness_and_its_baseline(embedded: list[dict[str, Any]]) -> None:
-    found = value_of(embedded, "semantic_preservation.similarity", "variety:IndE,label:toxic", "")
-    assert (found["value"], found["n"], found["unit"]) == (pytest.approx(0.8, abs=1e-6), 4, "cosine")
-    baseline = value_of(embedded, "semantic_preservation.within_category_macro", "variety:SAE,label:toxic", "")
-    assert baseline["value"] == pytest.approx(1.0), "all references point one way"
-    cells = [score for score in embedded if score["metric"] == "semantic_preservation.within_category"]
-    assert {score["group"] for score in cells} == {
-        f"variety:SAE,label:{label},category:{label} {part}" for label in ("toxic", "benign") for part in "AB"
+def test_likeness_and_its_baseline(embedded: list[Score]) -> None:
+    found = value_of(embedded, "semantic_preservation.similarity", Group(variety="IndE", label="toxic"), "")
+    assert (found.value, found.n, found.spec.unit) == (pytest.approx(0.8, abs=1e-6), 4, "cosine")
+    baseline = value_of(embedded, "semantic_preservation.within_category_macro", Group(variety="SAE", label="toxic"), "")
+    assert baseline.value == pytest.approx(1.0), "all references point one way"
+    cells = [score for score in embedded if score.spec.name == "semantic_preservation.within_category"]
+    assert {score.group for score in cells} == {
+        Group(variety="SAE", label=label, category=f"{label} {part}") for label in ("toxic", "benign") for part in "AB"
     }
 
 
@@ -313,8 +321,8 @@ def test_a_text_without_a_direction_is_missing(tmp_path: Path, monkeypatch: pyte
     assert "1 of them failed" in command("audit-filter", *arguments).stdout
     command("score", tmp_path / "run", "--resamples", "0")
     scores = Run.open(str(tmp_path / "run")).scores()
-    found = value_of(scores, "semantic_preservation.similarity", "variety:AAVE,label:toxic", "lossy,v=2")
-    assert (found["n"], found["n_missing"]) == (1, 1)
+    found = value_of(scores, "semantic_preservation.similarity", Group(variety="AAVE", label="toxic"), "lossy|v:2")
+    assert (found.n, found.n_missing) == (1, 1)
 
 
 def lossy(texts: list[str]) -> list[list[float]]:

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ import scipy.stats
 from commands import command, error_of
 from statsmodels.stats.multitest import multipletests
 
-from t2i_parity.generate.audit.checks import checks_of
+from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.prompts import rows_of
+from t2i_parity.dataset_builder.settings import owned
 from t2i_parity.generate.audit.shifts import paired_shift
-from t2i_parity.generate.audit.stages import named, options_of
+from t2i_parity.generate.audit.stages import named
 from t2i_parity.generate.entries import ScoreSettings, csv_of
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
+from t2i_parity.metrics.scores import ALL, Group, Score
 
 VARIETIES = ("AAVE", "IndE", "JamE")
 SEEDS = (0, 1, 2, 3, 4)
@@ -87,7 +91,7 @@ def other(text: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[dict[str, Any]]]:
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[Score]]:
     """Both filters over all rows, scored."""
     folder = tmp_path_factory.mktemp("audit")
     patch = pytest.MonkeyPatch()
@@ -103,11 +107,9 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[dict[st
     return run, run.scores()
 
 
-def value_of(
-    scores: Sequence[Mapping[str, Any]], metric: str, group: str, signed: str = "function=test_audit_text=one"
-) -> Mapping[str, Any]:
-    found = [score for score in scores if score["metric"] == metric and score["group"] == group and signed in score["signature"]]
-    assert len(found) == 1, (metric, group, [score["signature"] for score in found])
+def value_of(scores: Sequence[Score], name: str, group: Group, signed: str = "function:test_audit_text:one") -> Score:
+    found = [score for score in scores if score.spec.name == name and score.group == group and signed in str(score.signature)]
+    assert len(found) == 1, (name, group, [str(score.signature) for score in found])
     return found[0]
 
 
@@ -122,39 +124,37 @@ def flags(code: str, label: str) -> tuple[list[bool | None], list[bool | None]]:
     return [said(f"SAE text {meaning}") for meaning in places], [said(f"{code} text {meaning}") for meaning in places]
 
 
-def test_rates_are_the_metrics_own(audited: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_rates_are_the_metrics_own(audited: tuple[Run, list[Score]]) -> None:
     _, scores = audited
     for code, (label, rate) in itertools.product(VARIETIES, (("toxic", "tpr"), ("benign", "fpr"))):
         reference, variety = flags(code, label)
         expected = dialect_penalty.compute(reference, variety, [label] * len(reference), n_resamples=0)
-        found = value_of(scores, f"dialect_penalty.delta_{rate}_pp", f"variety:{code}")
-        assert found["value"] == pytest.approx(expected[f"delta_{rate}_pp"])
-        assert found["n"] == expected["n"]
-        assert value_of(scores, f"dialect_penalty.p_{rate}", f"variety:{code}")["value"] == pytest.approx(expected[f"p_{rate}"])
-    assert value_of(scores, "dialect_penalty.delta_fpr_pp", "variety:IndE")["n_missing"] == 1
-    plain = [value_of(scores, "dialect_penalty.p_fpr", f"variety:{code}")["value"] for code in VARIETIES]
-    corrected = [value_of(scores, "dialect_penalty.p_fpr_holm", f"variety:{code}")["value"] for code in VARIETIES]
+        found = value_of(scores, f"dialect_penalty.delta_{rate}_pp", Group(variety=code))
+        assert found.value == pytest.approx(expected[f"delta_{rate}_pp"])
+        assert found.n == expected["n"]
+        assert value_of(scores, f"dialect_penalty.p_{rate}", Group(variety=code)).value == pytest.approx(expected[f"p_{rate}"])
+    assert value_of(scores, "dialect_penalty.delta_fpr_pp", Group(variety="IndE")).n_missing == 1
+    plain = [value_of(scores, "dialect_penalty.p_fpr", Group(variety=code)).value for code in VARIETIES]
+    corrected = [value_of(scores, "dialect_penalty.p_fpr_holm", Group(variety=code)).value for code in VARIETIES]
     assert corrected == pytest.approx(multipletests(plain, method="holm")[1])
-    assert not [score for score in scores if score["group"] == "all"], "no number over all varieties"
+    assert not [score for score in scores if score.group == ALL], "no number over all varieties"
 
 
-def test_score_shifts_are_paired_t_tests(audited: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_score_shifts_are_paired_t_tests(audited: tuple[Run, list[Score]]) -> None:
     _, scores = audited
     for code in VARIETIES:
         pairs = [(one(f"SAE text {meaning}"), one(f"{code} text {meaning}")) for meaning in range(1, MEANINGS, 2)]
         kept = np.array([pair for pair in pairs if None not in pair], np.float64)
         expected = scipy.stats.ttest_rel(kept[:, 1], kept[:, 0])
-        group = f"variety:{code},label:benign"
+        group = Group(variety=code, label="benign")
         found = value_of(scores, "score_shift.delta", group)
-        assert found["value"] == pytest.approx((kept[:, 1] - kept[:, 0]).mean())
-        assert (found["n"], found["n_missing"]) == (len(kept), len(pairs) - len(kept))
-        assert found["ci_low"] < found["value"] < found["ci_high"]
-        assert found["unit"] == "score"
-        assert value_of(scores, "score_shift.p_value", group)["value"] == pytest.approx(expected.pvalue)
-    assert value_of(scores, "score_shift.delta", "variety:AAVE,label:benign")["value"] > 0.1
-    assert not [score for score in scores if score["metric"].startswith("score_shift") and "=other" in score["signature"]], (
-        "it has no score"
-    )
+        assert found.value == pytest.approx((kept[:, 1] - kept[:, 0]).mean())
+        assert (found.n, found.n_missing) == (len(kept), len(pairs) - len(kept))
+        assert found.interval.low < found.value < found.interval.high
+        assert found.spec.unit == "score"
+        assert value_of(scores, "score_shift.p_value", group).value == pytest.approx(expected.pvalue)
+    assert value_of(scores, "score_shift.delta", Group(variety="AAVE", label="benign")).value > 0.1
+    assert not [score for score in scores if score.metric == "score_shift" and ":other|" in str(score.signature)], "it has no score"
 
 
 def test_shifts_that_cannot_be_tested_have_no_p_value() -> None:
@@ -174,21 +174,21 @@ def test_shifts_that_cannot_be_tested_have_no_p_value() -> None:
     assert twice["p_value"] == pytest.approx(scipy.stats.ttest_1samp([0.2, 0.6], 0).pvalue), "rows of one meaning count once"
 
 
-def test_categories_are_corrected_over_all_cells(audited: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_categories_are_corrected_over_all_cells(audited: tuple[Run, list[Score]]) -> None:
     _, scores = audited
     cells = [
         score
         for score in scores
-        if score["metric"] == "dialect_penalty.delta_fpr_pp" and "|by:category" in score["signature"] and "=one" in score["signature"]
+        if score.spec.name == "dialect_penalty.delta_fpr_pp" and "|by:category" in str(score.signature) and ":one|" in str(score.signature)
     ]
-    assert {score["group"] for score in cells} == {f"variety:{code},category:benign {part}" for code in VARIETIES for part in "AB"}
-    assert sum(score["n"] + score["n_missing"] for score in cells) == len(VARIETIES) * MEANINGS / 2
-    plain = [value_of(scores, "dialect_penalty.p_fpr", score["group"])["value"] for score in cells]
-    corrected = [value_of(scores, "dialect_penalty.p_fpr_holm", score["group"])["value"] for score in cells]
+    assert {score.group for score in cells} == {Group(variety=code, category=f"benign {part}") for code in VARIETIES for part in "AB"}
+    assert sum(score.n + score.n_missing for score in cells) == len(VARIETIES) * MEANINGS / 2
+    plain = [value_of(scores, "dialect_penalty.p_fpr", score.group).value for score in cells]
+    corrected = [value_of(scores, "dialect_penalty.p_fpr_holm", score.group).value for score in cells]
     assert corrected == pytest.approx(multipletests(plain, method="holm")[1])
 
 
-def test_typos_are_averaged_over_seeds_on_the_same_pairs(audited: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_typos_are_averaged_over_seeds_on_the_same_pairs(audited: tuple[Run, list[Score]]) -> None:
     _, scores = audited
     reference, variety = flags("AAVE", "toxic")
     places = range(0, MEANINGS, 2)
@@ -198,56 +198,54 @@ def test_typos_are_averaged_over_seeds_on_the_same_pairs(audited: tuple[Run, lis
         answer = dialect_penalty.compute(reference, variety, ["toxic"] * len(reference), typo=typo, n_resamples=0)
         shifts.append(answer["delta_typo_tpr_pp"])
         gaps.append(answer["bias_gap_tpr_pp"])
-    shift = value_of(scores, "typo_ablation.delta_typo_tpr_pp", "variety:AAVE")
-    gap = value_of(scores, "typo_ablation.bias_gap_tpr_pp", "variety:AAVE")
-    assert shift["value"] == pytest.approx(np.mean(shifts))
-    assert gap["value"] == pytest.approx(np.mean(gaps))
-    assert value_of(scores, "typo_ablation.delta_typo_tpr_sd_pp", "variety:AAVE")["value"] == pytest.approx(np.std(shifts))
-    assert gap["ci_low"] < gap["value"] < gap["ci_high"]
-    assert (gap["n"], gap["n_missing"]) == (20, 0)
-    assert "|seeds:0+1+2+3+4|" in gap["signature"]
-    delta = value_of(scores, "dialect_penalty.delta_tpr_pp", "variety:AAVE")
-    assert gap["value"] == pytest.approx(delta["value"] - shift["value"]), "where nothing is missing"
-    assert value_of(scores, "typo_ablation.bias_gap_fpr_pp", "variety:IndE")["n_missing"] == 1
+    shift = value_of(scores, "typo_ablation.delta_typo_tpr_pp", Group(variety="AAVE"))
+    gap = value_of(scores, "typo_ablation.bias_gap_tpr_pp", Group(variety="AAVE"))
+    assert shift.value == pytest.approx(np.mean(shifts))
+    assert gap.value == pytest.approx(np.mean(gaps))
+    assert value_of(scores, "typo_ablation.delta_typo_tpr_sd_pp", Group(variety="AAVE")).value == pytest.approx(np.std(shifts))
+    assert gap.interval.low < gap.value < gap.interval.high
+    assert (gap.n, gap.n_missing) == (20, 0)
+    assert "|seeds:0+1+2+3+4|" in str(gap.signature)
+    delta = value_of(scores, "dialect_penalty.delta_tpr_pp", Group(variety="AAVE"))
+    assert gap.value == pytest.approx(delta.value - shift.value), "where nothing is missing"
+    assert value_of(scores, "typo_ablation.bias_gap_fpr_pp", Group(variety="IndE")).n_missing == 1
 
 
-def test_how_well_typos_were_matched_is_told(audited: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_how_well_typos_were_matched_is_told(audited: tuple[Run, list[Score]]) -> None:
     _, scores = audited
-    matched = value_of(scores, "typo_match.matched", "variety:JamE", "")
-    assert (matched["value"], matched["n"]) == (pytest.approx(0.8), 5 * MEANINGS)
-    assert value_of(scores, "typo_match.similarity", "variety:JamE", "")["value"] == pytest.approx(0.78)
-    assert value_of(scores, "typo_match.target", "variety:JamE", "")["value"] == pytest.approx(0.8)
+    matched = value_of(scores, "typo_match.matched", Group(variety="JamE"), "")
+    assert (matched.value, matched.n) == (pytest.approx(0.8), 5 * MEANINGS)
+    assert value_of(scores, "typo_match.similarity", Group(variety="JamE"), "").value == pytest.approx(0.78)
+    assert value_of(scores, "typo_match.target", Group(variety="JamE"), "").value == pytest.approx(0.8)
 
 
-def test_checks_of_the_prompts_reach_the_audit(audited: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_checks_of_the_prompts_reach_the_audit(audited: tuple[Run, list[Score]]) -> None:
     run, scores = audited
-    share = value_of(scores, "prompt_checks.share", "variety:AAVE,label:toxic,verdict:same", "")
-    assert (share["value"], share["n"], share["n_missing"]) == (0.5, 20, 0)
-    mean = value_of(scores, "prompt_checks.score", "variety:AAVE,label:toxic", "")
-    assert mean["value"] == pytest.approx(np.mean([meaning / MEANINGS for meaning in range(0, MEANINGS, 2)]))
-    assert "|check:round_trip|by:judge|" in mean["signature"]
-    assert not [score for score in scores if "check:typo_" in score["signature"]]
+    share = value_of(scores, "prompt_checks.share", Group(variety="AAVE", label="toxic", verdict="same"), "")
+    assert (share.value, share.n, share.n_missing) == (0.5, 20, 0)
+    mean = value_of(scores, "prompt_checks.score", Group(variety="AAVE", label="toxic"), "")
+    assert mean.value == pytest.approx(np.mean([meaning / MEANINGS for meaning in range(0, MEANINGS, 2)]))
+    assert "|check:round_trip|by:judge|" in str(mean.signature)
+    assert not [score for score in scores if "check:typo_" in str(score.signature)]
     assert run.prompts().read(["checks"])["checks"].to_pylist()[1][0]["check"] == "round_trip"
 
 
 def test_another_kind_of_checks_is_refused() -> None:
-    assert checks_of(pa.table({"prompt": ["a"]})) == [[]]
-    with pytest.raises(Exception, match="column checks: expected a list"):
-        checks_of(pa.table({"prompt": ["a"], "checks": ["fine"]}))
+    assert [row["checks"] for row in rows_of(pa.table({"prompt": ["a"]}))] == [None]
+    with pytest.raises(InputError, match="column checks: expected a list"):
+        rows_of(pa.table({"prompt": ["a"], "checks": ["fine"]}))
 
 
-def test_scores_stand_in_a_csv_too(audited: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_scores_stand_in_a_csv_too(audited: tuple[Run, list[Score]]) -> None:
     run, scores = audited
     table = list(csv.DictReader(io.StringIO(run.folder.read("scores.csv").decode())))
-    assert [row["group"] for row in table] == [score["group"] for score in scores]
-    assert float(table[0]["value"]) == scores[0]["value"]
-    hostile = {**scores[0], "group": "=cmd()"}
+    assert [row["group"] for row in table] == [str(score.group) for score in scores]
+    assert float(table[0]["value"]) == scores[0].value
+    hostile = replace(scores[0], subset="=cmd()")
     assert b"'=cmd()" in csv_of([hostile])
 
 
-def test_a_filter_that_failed_is_asked_again_only_when_told(
-    audited: tuple[Run, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_filter_that_failed_is_asked_again_only_when_told(audited: tuple[Run, list[Score]], monkeypatch: pytest.MonkeyPatch) -> None:
     run, _ = audited
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     common = ("audit-filter", "--prompts", Path(run.url).parent / "prompts", "--out", run.url, "--filter", "python", "--as", "one")
@@ -283,5 +281,5 @@ def test_what_cannot_be_asked_is_told_first(tmp_path: Path, arguments: tuple[str
 
 
 def test_settings_find_their_owner() -> None:
-    assert options_of(["a"], ["a"], ["x=1", "a.y=b=c"]) == {"a": {"x": "1", "y": "b=c"}}
+    assert owned(["a"], ["a"], ["x=1", "a.y=b=c"]) == {"a": {"x": "1", "y": "b=c"}}
     assert named(["nsfw-t", "python"], []) == ["nsfw-t", "python"]

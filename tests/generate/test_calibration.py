@@ -20,7 +20,10 @@ from t2i_parity.generate.calibration import BenignPhotographs, KnownText, Plan, 
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.models.glyph import DAMAGE
-from t2i_parity.metrics.text_rendering_precision.common import Signature
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics import stored
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Group, Score
 
 PLAN = Plan(texts=4, languages=("en", "hi"), n_resamples=200)
 QUIET = Console(quiet=True)
@@ -48,25 +51,25 @@ class Perfect:
         return [self._answer(row) for row in rows]
 
 
-def value(found: dict[str, Any], metric: str, group: str) -> dict[str, Any]:
-    return next(each for each in found["scores"] if each["metric"] == f"calibration.{metric}" and each["group"] == group)
+def value(found: dict[str, Any], key: str, group: Group) -> Score:
+    return next(
+        score for score in stored.read(found["scores"], specs()) if (score.metric, score.key, score.group) == ("calibration", key, group)
+    )
 
 
 def test_a_perfect_reader_has_ceiling_one_and_slope_one(tmp_path: Path) -> None:
     found = calibrate("perfect", Perfect(), PLAN, str(tmp_path), batch_size=16, console=QUIET)
     for setting in calibration.SETTINGS:
         for code in PLAN.languages:
-            ceiling = value(found, "ceiling", f"language:{code},setting:{setting},damage:none")
-            assert (ceiling["value"], ceiling["n"], ceiling["n_missing"], ceiling["ci_low"]) == (1.0, 4, 0, 1.0)
-            levels = [
-                value(found, "ned_char", f"language:{code},setting:{setting},damage:{level}")["value"] for level in ("light", "heavy")
-            ]
+            ceiling = value(found, "ceiling", Group(language=code, setting=setting, damage="none"))
+            assert (ceiling.value, ceiling.n, ceiling.n_missing, ceiling.ends[0]) == (1.0, 4, 0, 1.0)
+            levels = [value(found, "ned_char", Group(language=code, setting=setting, damage=level)).value for level in ("light", "heavy")]
             assert 1.0 > levels[0] > levels[1]
-            slope = value(found, "slope", f"language:{code},setting:{setting}")
-            assert slope["value"] == pytest.approx(1)
-            assert slope["n"] == 12
-        assert value(found, "gap_std", f"setting:{setting}")["value"] == 0
-        assert value(found, "gap_std", f"setting:{setting}")["higher_is_better"] is False
+            slope = value(found, "slope", Group(language=code, setting=setting))
+            assert slope.value == pytest.approx(1)
+            assert slope.n == 12
+        assert value(found, "gap_std", Group(setting=setting)).value == 0
+        assert value(found, "gap_std", Group(setting=setting)).spec.direction == "lower"
     assert {"judge", "signature", "material", "languages", "unread", "images_per_second", "packages", "scores"} == set(found)
     assert str(tmp_path) not in (tmp_path / "perfect.json").read_text(encoding="utf-8")
 
@@ -78,12 +81,12 @@ def test_a_reader_that_fails_a_language_shows_it_and_failures_are_missing(tmp_pa
         return {"text": row["legible"][: len(row["legible"]) // 2]} if row["setting"] == "clean" else Failure("no text found")
 
     found = calibrate("perfect", Perfect("2", answer), PLAN, str(tmp_path), batch_size=64, console=QUIET)
-    half = value(found, "ceiling", "language:hi,setting:clean,damage:none")
-    assert 0.35 < half["value"] < 0.65
-    assert value(found, "slope", "language:hi,setting:clean")["value"] < 0.8
-    assert value(found, "gap_worst", "setting:clean,language:hi")["value"] == pytest.approx(half["value"])
-    lost = value(found, "ceiling", "language:hi,setting:sign,damage:none")
-    assert (lost["value"], lost["n"], lost["n_missing"]) == (None, 0, 4)
+    half = value(found, "ceiling", Group(language="hi", setting="clean", damage="none"))
+    assert 0.35 < half.value < 0.65
+    assert value(found, "slope", Group(language="hi", setting="clean")).value < 0.8
+    assert value(found, "gap_worst", Group(setting="clean", language="hi")).value == pytest.approx(half.value)
+    lost = value(found, "ceiling", Group(language="hi", setting="sign", damage="none"))
+    assert (lost.value, lost.n, lost.n_missing) == (None, 0, 4)
     reasons = {
         row["reason"] for row in calibration.probes_of(str(tmp_path), "perfect") if row["language"] == "hi" and row["setting"] == "sign"
     }
@@ -156,7 +159,7 @@ def test_safety_classifiers_look_at_benign_photographs(tmp_path: Path) -> None:
     assert BenignPhotographs().suits(Alarmist())
     found = calibrate("alarmist", Alarmist(), Plan(texts=2, n_resamples=100), str(tmp_path), batch_size=64, console=QUIET)
     (ceiling,) = found["scores"]
-    assert (ceiling["group"], ceiling["n"], ceiling["value"]) == ("all", 14, pytest.approx(9 / 14))
+    assert (ceiling["group"], ceiling["n"], ceiling["value"]) == ({}, 14, pytest.approx(9 / 14))
 
     class Poet(Perfect):
         columns = {"verse": pa.string()}  # noqa: RUF012
@@ -196,18 +199,19 @@ def test_ceilings_stand_beside_scores_and_change_none(run: Path, calibrated: Pat
     assert "share_of_ceiling" in done.stdout
     scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))
     assert [score for score in scores if "ceiling" not in score["metric"]] == raw
-    by = {(score["metric"], score["group"]): score for score in scores}
+    by = {(score.metric, score.key, score.group): score for score in stored.read(scores, specs())}
     for key in ("precision", "ned_char"):
         for code in ("en", "ru"):
-            group = f"language:{code}"
-            ceiling, share = by[f"reader_ceiling.{key}", group], by[f"share_of_ceiling.{key}", group]
-            assert ceiling["n"] == 5
-            assert share["value"] == pytest.approx(by[f"text_rendering_precision.{key}", group]["value"] / ceiling["value"])
-            assert share["ci_low"] < share["value"] < share["ci_high"]
-            assert "known_text@" in share["signature"]
-            assert "reader:tesseract," in share["signature"]
-        unknown = by[f"share_of_ceiling.{key}", "language:hi"]
-        assert (unknown["value"], unknown["ci_low"], by[f"reader_ceiling.{key}", "language:hi"]["n"]) == (None, None, 0)
+            group = Group(language=code)
+            ceiling, share = by["reader_ceiling", key, group], by["share_of_ceiling", key, group]
+            assert ceiling.n == 5
+            raw_value, share_value = by["text_rendering_precision", key, group].value, share.value
+            assert share_value == pytest.approx(raw_value / ceiling.value)
+            assert share.interval.low < share_value < share.interval.high
+            assert "known_text@" in str(share.signature)
+            assert "reader:{tesseract|" in str(share.signature)
+        unknown = by["share_of_ceiling", key, Group(language="hi")]
+        assert (unknown.value, unknown.interval, by["reader_ceiling", key, Group(language="hi")].n) == (None, None, 0)
 
 
 def test_ceilings_of_another_reader_or_setting_are_refused(run: Path, calibrated: Path, tmp_path: Path) -> None:
@@ -226,7 +230,7 @@ def test_ceilings_of_another_reader_or_setting_are_refused(run: Path, calibrated
 
 def test_a_reader_without_calibration_has_no_ceiling(calibrated: Path) -> None:
     settings = ScoreSettings(tokenizer="tekken", calibration=str(calibrated))
-    assert ceilings.beside([], [], "s", "m|v:1", Signature.parse("vlm-reader|v:1"), settings) == []
+    assert ceilings.beside([], [], "s", Signature.parse("m|v:1"), Signature.parse("vlm-reader|v:1"), settings) == []
 
 
 @pytest.mark.parametrize(
@@ -245,8 +249,10 @@ def test_what_the_command_refuses(arguments: tuple[object, ...], told: str) -> N
 
 def test_a_language_that_a_reader_does_not_serve_has_no_probe(tmp_path: Path) -> None:
     done = command("judge", "--calibrate", "--with", "rapidocr", "--texts", 1, "--languages", "en,hi", "--in", "clean", "--out", tmp_path)
-    assert "rapidocr was not asked about hi: rapidocr's recogniser has no letters for hi (Hindi)" in done.stderr
+    assert "rapidocr was not asked about hi" in done.stderr
+    assert "cannot read Hindi (hi): its recogniser has no letters of the script Deva" in done.stderr
     found = calibration.read(str(tmp_path))["rapidocr"]
     assert list(found["unread"]) == ["hi"]
-    assert not [each for each in found["scores"] if "language:hi" in each["group"]]
-    assert "no letters for hi" in error_of("judge", "--calibrate", "--with", "rapidocr", "--languages", "hi", "--out", tmp_path / "hi")
+    assert not [each for each in found["scores"] if each["group"].get("language") == "hi"]
+    alone = ("judge", "--calibrate", "--with", "rapidocr", "--languages", "hi", "--out", tmp_path / "hi")
+    assert "no letters of the script Deva" in error_of(*alone)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from statsmodels.stats.multitest import multipletests
 
 from t2i_parity.cards.compare import Comparison, Comparisons, Line
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.compare import ROW_SCORES, CompareSettings, compare, sign_flip_p
+from t2i_parity.generate.compare import CompareSettings, compare, sign_flip_p
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.run import Run, image_features
-from t2i_parity.generate.score import MEASURES, score
+from t2i_parity.generate.score import score
+from t2i_parity.metrics.scores import Group
 
 LANGUAGES = ("en", "hi", "ar")
 MEANINGS = 12
@@ -75,11 +77,13 @@ def cosine(low: float, high: float) -> Callable[[random.Random], float]:
 
 
 def lines(comparison: Comparison) -> dict[str, Line]:
-    return {line.group: line for line in [*comparison.lines, *comparison.summary]}
+    """Lines by language; those over all rows by "all", "std" and "worst"."""
+    by_language = {line.group["language"]: line for line in comparison.lines}
+    return by_language | {{"mean": "all"}.get(line.of, line.of): line for line in comparison.summary}
 
 
 def only(found: Comparisons, metric: str) -> Comparison:
-    (comparison,) = [each for each in found.comparisons if each.metric == metric]
+    (comparison,) = [each for each in found.comparisons if each.spec.name == metric]
     return comparison
 
 
@@ -105,7 +109,7 @@ def test_a_run_against_itself_differs_in_nothing(tmp_path: Path) -> None:
     )
     found = compare([run, run], QUICK)
     assert [name for name, _ in found.runs] == ["run (1)", "run (2)"]
-    assert {comparison.metric for comparison in found.comparisons} == {
+    assert {comparison.spec.name for comparison in found.comparisons} == {
         "clip_score.clip_score", "text_rendering_precision.precision", "text_rendering_precision.ned_char",
         "text_rendering_precision.ned_token", "text_rendering_precision.sentence_accuracy", "toxicity_rejection.rejection_rate",
     }  # fmt: skip
@@ -125,7 +129,7 @@ def test_differences_intervals_and_tests_are_those_of_other_implementations(two:
     for language in LANGUAGES:
         ids = [f"{meaning}-{language}" for meaning in range(MEANINGS)]
         differences = np.array([second[name] - first[name] for name in ids])
-        line = found[f"language:{language}"]
+        line = found[language]
         assert line.first == pytest.approx(np.mean([first[name] for name in ids]))
         assert line.difference == pytest.approx(differences.mean())
         exact = scipy.stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True)
@@ -146,7 +150,7 @@ def test_differences_intervals_and_tests_are_those_of_other_implementations(two:
 
 def test_inequality_is_the_difference_of_spreads_and_of_worst_languages(two: tuple[Run, Run]) -> None:
     found = lines(only(compare(two, QUICK), "clip_score.clip_score"))
-    means = [[found[f"language:{code}"].first for code in LANGUAGES], [found[f"language:{code}"].second for code in LANGUAGES]]
+    means = [[found[code].first for code in LANGUAGES], [found[code].second for code in LANGUAGES]]
     assert found["std"].difference == pytest.approx(np.std(means[1]) - np.std(means[0]))
     assert found["worst"].difference == pytest.approx(min(means[1]) - min(means[0]))
     assert found["std"].low < found["std"].difference < found["std"].high
@@ -176,7 +180,7 @@ def test_zero_and_one_take_mcnemar_where_a_meaning_has_one_row(tmp_path: Path) -
     comparison = only(compare([first, second], QUICK), "toxicity_rejection.rejection_rate")
     heads = values(first, "guard_probabilities")
     for line in comparison.lines:
-        toxic = sum(max(heads[f"{meaning}-{line.group.partition(':')[2]}"]) > 0.5 for meaning in range(MEANINGS))
+        toxic = sum(max(heads[f"{meaning}-{line.group['language']}"]) > 0.5 for meaning in range(MEANINGS))
         assert line.test == "mcnemar"
         assert line.difference == pytest.approx(toxic / MEANINGS)
         assert line.p == pytest.approx(scipy.stats.binomtest(0, toxic).pvalue)
@@ -196,7 +200,7 @@ def test_missing_rows_are_counted_and_in_no_mean(tmp_path: Path) -> None:
     comparison = only(compare([first, second], QUICK), "clip_score.clip_score")
     assert (comparison.only_first, comparison.only_second) == (6, 6)
     found = lines(comparison)
-    assert [(found[f"language:{code}"].n, found[f"language:{code}"].missing_second) for code in LANGUAGES] == [(6, 2), (7, 1), (8, 0)]
+    assert [(found[code].n, found[code].missing_second) for code in LANGUAGES] == [(6, 2), (7, 1), (8, 0)]
     assert (found["all"].n, found["all"].missing_first, found["all"].missing_second) == (21, 0, 3)
     assert found["all"].difference == 0.5
     turned = lines(only(compare([second, first], QUICK), "clip_score.clip_score"))
@@ -209,7 +213,7 @@ def test_a_group_without_a_score_has_none(tmp_path: Path) -> None:
     rows = plain_rows()
     languages = iter(row["language"] for row in rows)
     second = a_run(tmp_path / "second", rows=rows, clip__similarity=lambda rng: None if next(languages) == "hi" else 0.5)
-    line = lines(only(compare([first, second], QUICK), "clip_score.clip_score"))["language:hi"]
+    line = lines(only(compare([first, second], QUICK), "clip_score.clip_score"))["hi"]
     assert (line.first, line.second, line.difference, line.p, line.p_holm, line.n, line.missing_second) == (None,) * 5 + (0, MEANINGS)
 
 
@@ -241,10 +245,23 @@ def test_too_few_meanings_are_said_to_be(tmp_path: Path) -> None:
 
 def test_unequal_signatures_are_refused_by_the_key(tmp_path: Path, two: tuple[Run, Run]) -> None:
     other = a_run(tmp_path / "other", clip__similarity=cosine(0, 1))
-    changed = [{**entry, "signature": entry["signature"].replace("pretrained:none", "pretrained:big")} for entry in other.scores()]
+    changed = [replace(each, signature=each.signature.having(pretrained="big")) for each in other.scores()]
     other.write_scores(changed)
     with pytest.raises(InputError, match=r"clip_score\.clip_score: .* differ in pretrained: 'none' and 'big'"):
         compare([two[0], other], QUICK)
+
+
+def test_a_run_of_version_0_1_is_compared_with_one_of_today(tmp_path: Path, two: tuple[Run, Run]) -> None:
+    old = a_run(tmp_path / "old", clip__similarity=cosine(0, 1))
+    entry = {
+        "metric": "clip_score.clip_score", "subset": "lingt2i_content", "group": "all", "value": 0.5, "n": 36, "n_missing": 0,
+        "ci_low": None, "ci_high": None, "higher_is_better": True, "unit": "fraction",
+        "signature": "clip_score|model:tiny|pretrained:none|scale:cosine|encoder:clip,model=tiny,pretrained=none,v=1|v:1.0",
+    }  # fmt: skip
+    old.folder.write(json.dumps([entry]).encode(), "scores.json")
+    found = only(compare([Run.open(old.url), two[0]], QUICK), "clip_score.clip_score")
+    assert found.signature == found.other_signature
+    assert lines(found)["hi"].n == MEANINGS
 
 
 def test_what_cannot_be_compared_is_refused_or_noted(tmp_path: Path, two: tuple[Run, Run]) -> None:
@@ -254,7 +271,7 @@ def test_what_cannot_be_compared_is_refused_or_noted(tmp_path: Path, two: tuple[
         compare(two, CompareSettings(confidence_level=1.5))
     both = a_run(tmp_path / "both", clip__similarity=cosine(0, 1), reader__text=lambda rng: "x")
     found = compare([two[0], both], QUICK)
-    assert [comparison.metric for comparison in found.comparisons] == ["clip_score.clip_score"]
+    assert [comparison.spec.name for comparison in found.comparisons] == ["clip_score.clip_score"]
     assert "text_rendering_precision.precision on lingt2i_content by reader is in both only, and not compared" in found.notes
     people = a_run(tmp_path / "people", people__people=lambda rng: [{"race": "White", "gender": "Male", "age": "Young"}])
     with pytest.raises(InputError, match="share no score that single rows have"):
@@ -266,12 +283,6 @@ def test_what_cannot_be_compared_is_refused_or_noted(tmp_path: Path, two: tuple[
     bare.write_record()
     with pytest.raises(InputError, match="is not scored; score it first"):
         compare([two[0], bare], QUICK)
-
-
-def test_every_row_score_is_one_that_scoring_writes() -> None:
-    for row_score in ROW_SCORES:
-        (measure,) = [measure for measure in MEASURES if measure.metric == row_score.metric]
-        assert row_score.key in measure.keys
 
 
 # The command
@@ -308,17 +319,18 @@ def test_command_compares_audits_by_their_shifts(prompts: Path, tmp_path: Path, 
         runs.append(run)
     command("compare", *runs, "--json", tmp_path / "c.json", "--resamples", 200, "--permutations", 999)
     told = json.loads((tmp_path / "c.json").read_text())
-    assert [each["metric"] for each in told["comparisons"]] == ["dialect_penalty.delta_tpr_pp", "dialect_penalty.delta_fpr_pp"]
+    assert [(each["metric"], each["key"]) for each in told["comparisons"]] == [
+        ("dialect_penalty", "delta_tpr_pp"), ("dialect_penalty", "delta_fpr_pp"),
+    ]  # fmt: skip
     recorded = []
     for run in runs:
-        scores = json.loads((run / "scores.json").read_text())
-        recorded.append({(score["metric"], score["group"]): score["value"] for score in scores})
+        recorded.append({(each.metric, each.key, each.group): each.value for each in Run.open(str(run)).scores()})
     for comparison in told["comparisons"]:
         assert comparison["kind"] == "shift"
         assert comparison["signature"] != comparison["other_signature"]
         assert len(comparison["lines"]) == 5
         for line in comparison["lines"]:
-            first, second = (each[comparison["metric"], line["group"]] for each in recorded)
+            first, second = (each[comparison["metric"], comparison["key"], Group(line["group"])] for each in recorded)
             assert line["first"] == pytest.approx(first)
             assert line["second"] == pytest.approx(second)
             assert line["difference"] == pytest.approx(second - first)

@@ -156,6 +156,6 @@ def test_text_rendering_is_judged_on_a_pipelines_images(pipeline: Path, prompts:
     command(*argv)
     command("judge", run, "--with", "tesseract")
     command("score", run, "--tokenizer", "tekken", "--resamples", 50)
-    overall = next(score for score in Run.open(str(run)).scores() if score["metric"] == "text_rendering_precision.precision")
-    assert overall["n"] == 8
-    assert overall["value"] < 0.3, "random weights write no text"
+    overall = next(score for score in Run.open(str(run)).scores() if score.spec.name == "text_rendering_precision.precision")
+    assert overall.n == 8
+    assert overall.value < 0.3, "random weights write no text"

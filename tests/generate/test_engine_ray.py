@@ -228,12 +228,32 @@ def test_a_killed_driver_costs_what_was_not_appended(address: str, tmp_path: Pat
     assert sum(len(batch) for batch in begun) - len(before) <= KILLS * 2 * (2 * 3 + 2)
 
 
-def test_a_signal_ends_the_driver_cleanly(address: str, tmp_path: Path) -> None:
+SLOW = """
+import time
+from ray.data._internal.execution.streaming_executor import StreamingExecutor
+step = StreamingExecutor._scheduling_loop_step
+def slow(self, topology):
+    going_on = step(self, topology)
+    if self._shutdown:
+        time.sleep(2.5)
+        return step(self, topology)
+    return going_on
+StreamingExecutor._scheduling_loop_step = slow
+"""
+"""Makes Ray Data's loop notice late that it is to end, as on a busy machine; it waits for two seconds itself."""
+
+
+@pytest.mark.parametrize(("after", "before"), [(0.0, ""), (0.5, ""), (1.0, ""), (0.1, SLOW), (0.4, SLOW)])
+def test_a_signal_ends_the_driver_cleanly(address: str, tmp_path: Path, after: float, before: str) -> None:
     run = tmp_path / "run"
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, address, str(run)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    # Slow enough to be far from done, however late the signal.
+    program = before + DRIVER.replace("0.02", "0.2") + "time.sleep(2)\n" * bool(before)
+    argv = [sys.executable, "-c", program, address, str(run)]
+    driver = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     waited(lambda: list((run / ".journal" / "images").glob("batch-*")))
+    time.sleep(after)
     driver.send_signal(signal.SIGTERM)
-    told, _ = driver.communicate(timeout=60)
+    told, _ = driver.communicate(timeout=120)
     assert driver.returncode == 0
     # Ray itself tells on the same stream that a worker is gone.
     done, stopped = next(line for line in told.splitlines() if line.endswith(("True", "False"))).split()

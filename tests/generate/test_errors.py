@@ -87,6 +87,39 @@ def test_an_unreadable_part_of_a_run_loses_nothing(prompts: Path, tmp_path: Path
     assert {path.name: path.read_bytes() for path in (run / "images").iterdir()} == good
 
 
+def test_a_run_that_a_crash_left_half_written_can_be_judged(prompts: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    argv = generate(prompts, run, "--limit", 20)
+    command(*argv)
+    part = next((run / "images").iterdir())
+    journal = run / ".journal" / "images"
+    rows = pq.read_table(part)
+    for number in range(2):
+        pq.write_table(rows.slice(10 * number, 10), journal / f"batch-{number:06d}.parquet")
+    part.unlink()
+    (journal / "batch-000001.parquet").write_bytes((journal / "batch-000001.parquet").read_bytes()[:3000])
+    done = command("judge", run, "--with", "tesseract")
+    assert "10 observations made now, 0 were there" in done.stdout
+    assert "set aside, since it cannot be read: .journal/images/batch-000001.parquet" in done.stderr.replace("\n", "")
+    assert "10 images made now, 10 were there" in command(*argv).stdout
+    assert "10 observations made now, 10 were there" in command("judge", run, "--with", "tesseract").stdout
+
+
+def test_the_commonest_reasons_of_failures_are_told(prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "broken_filter.py").write_text(
+        "def flag(text):\n    if len(text) % 2:\n        raise KeyError(object())\n    raise ValueError('no weights')\n",
+        encoding="utf-8",
+    )
+    words = ("--filter", "python", "--set", "function=broken_filter:flag", "--config", "dialect", "--batch-size", 1)
+    told = command("audit-filter", *words, "--prompts", prompts, "--out", tmp_path / "run").stdout
+    assert "1080 verdicts made now, 1080 of them failed" in told
+    counts = {line.split(" × ")[1]: int(line.split(" × ")[0].replace(",", "")) for line in told.splitlines() if " × " in line}
+    assert list(counts) == sorted(counts, key=lambda reason: -counts[reason])
+    assert sum(counts.values()) == 1080
+    assert set(counts) == {"KeyError: <object object at 0x…>", "ValueError: no weights"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

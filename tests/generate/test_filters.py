@@ -12,10 +12,10 @@ import pytest
 from loopback_api import BROKEN, NOT_JSON, RATE_LIMITED, TRUNCATED, Fault, LoopbackApi, serving
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.registry import function_of
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.filters import FILTERS, Verdict, load, worded
 from t2i_parity.generate.filters.http_service import at, filled, steps
-from t2i_parity.generate.filters.python_function import imported
 from t2i_parity.generate.filters.text_classifier import unsafe_labels
 
 TEXTS = ["a cat", "  two wolves tear at a deer in the snow, blood on the ice", "x", "a long prompt " * 12]
@@ -28,14 +28,10 @@ def test_a_filters_text_is_worded_as_the_study_does() -> None:
 
 
 def test_every_declared_filter_is_there() -> None:
-    import importlib
-
-    for declared in FILTERS:
-        module = importlib.import_module(declared.module)
-        kind = getattr(module, declared.implementation)
-        assert kind.name == declared.name, declared
+    for entry in FILTERS.entries():
+        kind = entry.object()
+        assert kind.name == entry.name, entry
         assert kind.at_once > 0
-        assert hasattr(module, declared.settings)
 
 
 # Any function
@@ -88,7 +84,7 @@ def test_what_is_no_verdict_is_a_failure(answer: Any, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("no_colon", "names no function"),
+        ("no_colon", "names no object"),
         ("no_such_module:f", "could not be imported"),
         ("math:no_such", "could not be imported"),
         ("math:pi", "is a float and cannot be called"),
@@ -96,7 +92,7 @@ def test_what_is_no_verdict_is_a_failure(answer: Any, monkeypatch: pytest.Monkey
 )
 def test_what_is_no_function_is_told(name: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        imported(name)
+        function_of(name)
 
 
 # The moderation API

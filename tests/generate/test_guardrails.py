@@ -290,7 +290,7 @@ def test_bad_guards_are_told_before_a_model_is_loaded(folder: Path, prompts: Pat
     def told(*more: str) -> str:
         return error_of(*generate(folder, prompts, tmp_path / "run", *more))
 
-    names = ", ".join(each.name for each in GUARDRAILS)
+    names = ", ".join(GUARDRAILS)
     assert f"unknown guardrail 'walls': expected one of {names}" in told("--guardrail", "walls")
     assert "safe-latent-diffusion has no setting 'strength'" in told("--guardrail", "safe-latent-diffusion", "--guard", "strength=9")
     assert "there is no guardrail to set; give --guardrail NAME too" in told("--guard", "preset=max")

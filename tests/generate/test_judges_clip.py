@@ -15,7 +15,9 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import judges
 from t2i_parity.generate.backends.clip_features import ClipFeatures, clip_features
 from t2i_parity.generate.run import Run
+from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score import core
+from t2i_parity.metrics.scores import Group
 
 LONG = "a man " * 20
 
@@ -69,14 +71,14 @@ def test_similarities_are_those_of_the_metric_and_reach_the_scores(run: Run, opt
     assert str(Path(options["pretrained"]).parent) not in rows[0]["judge"]
 
     command("score", run.url, "--resamples", 20)
-    found = {(entry["metric"], entry["subset"], entry["group"]): entry for entry in run.scores()}
-    clip = found["clip_score.clip_score", "dialect", "all"]
-    assert clip["value"] == pytest.approx(np.mean(expected["similarities"][:2]), abs=1e-6)
-    assert (clip["n"], clip["n_missing"]) == (2, 1)
-    assert f",{fields[2].replace(':', '=')},dtype=float32,anchor=own,v=1|" in clip["signature"]
-    cut = found["clip_score.n_truncated", "dialect_crosslingual", "language:bar"]
-    assert (cut["value"], cut["unit"], cut["higher_is_better"]) == (1, "count", None)
-    assert found["clip_score.n_truncated", "dialect", "all"]["value"] == 0
+    found = {(score.spec.name, score.subset, score.group): score for score in run.scores()}
+    clip = found["clip_score.clip_score", "dialect", Group()]
+    assert clip.value == pytest.approx(np.mean(expected["similarities"][:2]), abs=1e-6)
+    assert (clip.n, clip.n_missing) == (2, 1)
+    assert clip.signature.fields["encoder"] == Signature.parse(rows[0]["judge"])
+    cut = found["clip_score.n_truncated", "dialect_crosslingual", Group(language="bar")]
+    assert (cut.value, cut.spec.unit, cut.spec.direction) == (1, "count", "none")
+    assert found["clip_score.n_truncated", "dialect", Group()].value == 0
 
 
 def test_the_reference_anchor_is_the_standard_text_of_the_pair(run: Run, options: dict[str, str]) -> None:

@@ -23,7 +23,10 @@ from t2i_parity.generate.backends import safety
 from t2i_parity.generate.backends.weights import read_weights
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges.safety_heads import FIVE, head_of
+from t2i_parity.generate.run import Run
+from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.clip_score import core
+from t2i_parity.metrics.scores import Group, Score
 
 WIDTH = 16
 PICTURES = [noise(number) for number in range(5)]
@@ -46,8 +49,8 @@ def judged(folder: Path, name: str, options: Mapping[str, object], pictures: Seq
     return run, observations(run, name)
 
 
-def rejected(run: Any) -> dict[str, Any]:
-    return next(entry for entry in run.scores() if entry["metric"] == "toxicity_rejection.rejection_rate" and entry["group"] == "all")
+def rejected(run: Run) -> Score:
+    return next(score for score in run.scores() if score.spec.name == "toxicity_rejection.rejection_rate" and score.group == Group())
 
 
 # Weights that ship in packages
@@ -65,15 +68,15 @@ def test_open_nsfw_finds_photographs_harmless_as_its_package_does(tmp_path: Path
     assert (rows[4]["probabilities"], rows[4]["status"]) == (None, "failed")
     assert rows[0]["judge"] == f"open-nsfw|heads:nsfw|v:{package.__version__}"
     score = rejected(run)
-    assert (score["value"], score["n"], score["n_missing"]) == (1.0, 4, 1)
-    assert "|classifier:open-nsfw,heads=nsfw,v=" in score["signature"]
+    assert (score.value, score.n, score.n_missing) == (1.0, 4, 1)
+    assert score.signature.fields["classifier"] == Signature.parse(rows[0]["judge"])
 
 
 def test_nudenet_finds_photographs_harmless_as_its_package_does(tmp_path: Path) -> None:
     package = pytest.importorskip("nudenet")
     pictures = photographs()
     run, rows = judged(tmp_path / "run", "nudenet", {}, list(pictures.values()))
-    assert rejected(run)["value"] == 1
+    assert rejected(run).value == 1
     found = np.array([row["probabilities"] for row in rows])
     assert found.shape == (4, 5)
     assert 0 < found.max() < 0.5
@@ -159,7 +162,7 @@ def test_five_heads_answer_as_the_authors_network_does(tmp_path: Path, encoder: 
     assert (fields["heads"], fields["features"], fields["model"]) == (FIVE, "raw", "parity-safety")
     assert str(tmp_path) not in rows[0]["judge"]
     # More than one half on any head is unsafe.
-    assert rejected(run)["value"] == pytest.approx((expected.max(axis=1) <= 0.5).mean())
+    assert rejected(run).value == pytest.approx((expected.max(axis=1) <= 0.5).mean())
     judge = judges.load("multihead", {**encoder, "heads": str(folder)})
     assert probabilities(judge, PICTURES, 1) == pytest.approx(expected, abs=1e-5)
     one = judges.load("multihead", {**encoder, "heads": str(folder), "names": "violent"})

@@ -15,6 +15,7 @@ from t2i_parity.dataset_builder.chat import ChatImage, ChatRequest, Completion, 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.backends.vlm import encoded
 from t2i_parity.generate.run import Run
+from t2i_parity.metrics.scores import Group
 from t2i_parity.metrics.trigscore import core as trigscore
 
 pytest.importorskip("transformers")
@@ -198,13 +199,12 @@ def test_ratings_of_rendered_text_become_scores_of_their_own(run: str, vlm: Path
     assert "|prompt:trigscore-text@1.0+" in signature
     assert "|dimension:text-quality|top:20|" in signature
     assert str(vlm.parent) not in signature
-    scores = {(entry["metric"], entry["group"], entry["signature"]): entry for entry in Run.open(run).scores()}
-    wholes = [entry for (metric, group, _), entry in scores.items() if (metric, group) == ("trigscore.trigscore", "all")]
+    wholes = [score for score in Run.open(run).scores() if score.spec.name == "trigscore.trigscore" and score.group == Group()]
     assert len(wholes) == 2, "two qualities, two signatures, no common number"
     expected = trigscore.compute([row["rating_tokens"] for row in quality], [row["rating_logprobs"] for row in quality], n_resamples=0)
-    mine = next(entry for entry in wholes if "rater:text-quality," in entry["signature"])
-    assert mine["value"] == pytest.approx(expected["trigscore"])
-    assert (mine["n"], mine["n_missing"]) == (len(rated), 6 - len(rated))
+    mine = next(score for score in wholes if score.signature.fields["rater"].metric == "text-quality")
+    assert mine.value == pytest.approx(expected["trigscore"])
+    assert (mine.n, mine.n_missing) == (len(rated), 6 - len(rated))
 
 
 def test_the_batch_and_its_order_do_not_change_ratings(run: str, vlm: Path) -> None:
@@ -284,10 +284,10 @@ def test_what_is_answered_is_observed_and_scored(
         assert {name: row[name] for name in seen} == seen
         assert (row["answer"], row["attempts"], row["output_tokens"]) == (says, 1, 2)
     command("score", run, "--resamples", 20)
-    scores = {(entry["metric"], entry["subset"], entry["group"]): entry for entry in Run.open(run).scores()}
-    whole = scores[metric, "lingt2i_content", "all"]
-    assert (whole["value"], whole["n_missing"]) == (pytest.approx(value, abs=0.05), 1)
-    assert "backend=transformers,model=says," in whole["signature"]
+    scores = {(score.spec.name, score.subset, score.group): score for score in Run.open(run).scores()}
+    whole = scores[metric, "lingt2i_content", Group()]
+    assert (whole.value, whole.n_missing) == (pytest.approx(value, abs=0.05), 1)
+    assert "|backend:transformers|model:says|" in str(whole.signature)
 
 
 def test_the_text_that_is_read_is_scored(run: str, tmp_path: Path) -> None:
@@ -305,6 +305,6 @@ def test_the_text_that_is_read_is_scored(run: str, tmp_path: Path) -> None:
         assert {row["crops"] for row in rows} == ({0} if crop == "image" else {1})
         assert f"|crop:{crop}|" in rows[0]["judge"]
     command("score", run, "--tokenizer", "tekken", "--resamples", 20)
-    scores = [entry for entry in Run.open(run).scores() if entry["metric"] == "text_rendering_precision.sentence_accuracy"]
-    found = [entry["value"] for entry in scores if entry["group"] == "language:hi" and entry["value"] is not None]
+    scores = [score for score in Run.open(run).scores() if score.spec.name == "text_rendering_precision.sentence_accuracy"]
+    found = [score.value for score in scores if score.group == Group(language="hi") and score.value is not None]
     assert found == [0.5, 0.5], "one of the two Hindi texts is the one that is always read"

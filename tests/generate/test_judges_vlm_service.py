@@ -29,6 +29,7 @@ from t2i_parity.generate.judges.vlm_reader import marked
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.bias_entropy.core import CATEGORIES
 from t2i_parity.metrics.culture_alignment import core as culture_alignment
+from t2i_parity.metrics.scores import Group, Score
 from t2i_parity.metrics.trigscore import core as trigscore
 
 OPENAI = "/v1/chat/completions"
@@ -97,8 +98,8 @@ def observations(run: str, judge: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: IDS.index(row["image_id"]))
 
 
-def scores(run: str) -> dict[tuple[str, str, str], dict[str, Any]]:
-    return {(entry["metric"], entry["subset"], entry["group"]): entry for entry in Run.open(run).scores()}
+def scores(run: str) -> dict[tuple[str, str, Group], Score]:
+    return {(score.spec.name, score.subset, score.group): score for score in Run.open(run).scores()}
 
 
 @pytest.fixture
@@ -180,8 +181,8 @@ def test_lasting_faults_are_told_apart_and_nothing_is_scored_that_was_not_judged
     ):
         assert reason in row["reason"], row["reason"]
     command("score", run, "--resamples", 20)
-    whole = scores(run)["bias_entropy.gender", "lingt2i_content", "all"]
-    assert (whole["value"], whole["n"], whole["n_missing"]) == (0.0, 4, 8)
+    whole = scores(run)["bias_entropy.gender", "lingt2i_content", Group()]
+    assert (whole.value, whole.n, whole.n_missing) == (0.0, 4, 8)
 
 
 def test_a_bad_answer_is_asked_for_again_and_that_is_recorded(run: str) -> None:
@@ -280,8 +281,8 @@ def test_the_reader_reads_what_is_between_the_marks(prompts: Path, tmp_path: Pat
     assert all(read[row["image_id"]] == wanted[row["language"]][0] for row in rows), "lines joined as the script wants"
     command("score", run, "--tokenizer", "tekken", "--resamples", 20)
     for code in ("en", "hi", "ja"):
-        found = scores(run)["text_rendering_precision.sentence_accuracy", "lingt2i_text", f"language:{code}"]
-        assert (found["value"], found["n"]) == (0.5, 2)
+        found = scores(run)["text_rendering_precision.sentence_accuracy", "lingt2i_text", Group(language=code)]
+        assert (found.value, found.n) == (0.5, 2)
 
 
 def two_lines(**row: Any) -> dict[str, Any]:
@@ -375,11 +376,11 @@ def test_ratings_by_the_rows_own_dimension(run: str, backend: str) -> None:
     assert rows[0]["rating_tokens"] == ["Good", " excellent", "The"]
     assert rows[0]["rating_logprobs"] == [-0.4, -1.5, -3.0]
     command("score", run, "--resamples", 20)
-    whole = scores(run)["trigscore.trigscore", "lingt2i_content", "all"]
-    assert whole["value"] == pytest.approx(trigscore.per_row([list(top)], [list(top.values())])["score"][0])
-    assert (whole["n"], whole["n_missing"]) == (11, 1)
-    assert f"backend={backend}," in whole["signature"]
-    assert scores(run)["trigscore.trigscore", "lingt2i_content", "dimension:TA-C,language:hi"]["n_missing"] == 1
+    whole = scores(run)["trigscore.trigscore", "lingt2i_content", Group()]
+    assert whole.value == pytest.approx(trigscore.per_row([list(top)], [list(top.values())])["score"][0])
+    assert (whole.n, whole.n_missing) == (11, 1)
+    assert f"|backend:{backend}|" in str(whole.signature)
+    assert scores(run)["trigscore.trigscore", "lingt2i_content", Group(dimension="TA-C", language="hi")].n_missing == 1
 
 
 def test_a_service_without_probabilities_cannot_rate(run: str) -> None:
@@ -504,8 +505,8 @@ def test_uncertain_is_a_judgement_and_no_verdict(run: str) -> None:
         ("failed", None, None),
     ]
     command("score", run, "--resamples", 20)
-    whole = scores(run)["toxicity_rejection.rejection_rate", "lingt2i_content", "all"]
-    assert (whole["value"], whole["n"], whole["n_missing"]) == (0.9, 10, 2)
+    whole = scores(run)["toxicity_rejection.rejection_rate", "lingt2i_content", Group()]
+    assert (whole.value, whole.n, whole.n_missing) == (0.9, 10, 2)
 
 
 def culture(tag: str, specificity: int, *elements: str) -> str:
@@ -535,13 +536,13 @@ def test_cultures_are_scored_against_the_language_or_the_tag(run: str) -> None:
     expected = ["Western", "Indian"] * 6
     answer_of = culture_alignment.compute(shown, expected, n_resamples=0)
     for key in culture_alignment.KEYS:
-        entry = found[f"culture_alignment.{key}", "lingt2i_content", "all"]
-        assert (entry["value"], entry["n_missing"]) == (answer_of[key], 4)
-        assert entry["higher_is_better"] is None
-    assert found["culture_alignment.match_rate", "lingt2i_content", "all"]["n"] == answer_of["n_cue"]
-    assert found["culture_alignment.match_rate", "lingt2i_content", "language:hi"]["value"] == 0.25
-    assert found["culture_alignment.match_rate", "culture_tag_hi", "language:en"]["value"] == 1.0
-    assert found["culture_alignment.match_rate", "culture_neutral", "language:en"]["value"] == 1.0
+        entry = found[f"culture_alignment.{key}", "lingt2i_content", Group()]
+        assert (entry.value, entry.n_missing) == (answer_of[key], 4)
+        assert entry.spec.direction == "none"
+    assert found["culture_alignment.match_rate", "lingt2i_content", Group()].n == answer_of["n_cue"]
+    assert found["culture_alignment.match_rate", "lingt2i_content", Group(language="hi")].value == 0.25
+    assert found["culture_alignment.match_rate", "culture_tag_hi", Group(language="en")].value == 1.0
+    assert found["culture_alignment.match_rate", "culture_neutral", Group(language="en")].value == 1.0
 
 
 def test_rows_that_ask_for_a_text_are_no_tendency(prompts: Path, tmp_path: Path) -> None:

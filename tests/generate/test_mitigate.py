@@ -19,7 +19,7 @@ from commands import PROGRAM, command, error_of
 from mitigation_task import VARIETIES, meanings, prompts_folder, small_distilbert
 
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.dataset_builder.repository import open_prompts
+from t2i_parity.dataset_builder.prompts import load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
 from t2i_parity.generate.mitigate import METHODS, Method
 from t2i_parity.generate.mitigate.data import composed, every_variety, group_sizes, material, split
@@ -37,7 +37,7 @@ QUICK = ("--set", "learning_rate=3e-3", "--set", "device=cpu", "--test", "0.2")
 
 
 def test_no_meaning_stands_in_two_parts_and_labels_keep_their_shares(prompts: Path) -> None:
-    found = material(open_prompts(str(prompts), "dialect", columns=PAIRED).table.to_pylist())
+    found = material(load_prompts(str(prompts), "dialect").need(PAIRED).table.to_pylist())
     assert found.varieties == VARIETIES
     assert len(found.groups) == 12
     assert (found.groups[0], found.groups[6]) == ("benign SAE", "toxic SAE")
@@ -316,7 +316,7 @@ def test_batches_hold_each_group_equally_often() -> None:
     made.train_dataset = [{"groups": row.group} for row in rows]
     made.data_collator = list
     counts = {}
-    for how in METHODS[:2]:
+    for how in METHODS.all()[:2]:
         made.begin(how, sizes, TrainingSettings(batch_size=400), seed=0)
         loader = made.get_train_dataloader()
         assert isinstance(loader.sampler, WeightedRandomSampler) == how.balanced_batches
@@ -328,7 +328,7 @@ def test_batches_hold_each_group_equally_often() -> None:
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", METHODS.all(), ids=lambda method: method.name)
 def test_training_takes_the_objective_of_its_method(method: Method) -> None:
     """Two rows of group 0 and one of group 3: by hand, beside what the trainer computes."""
     import torch
@@ -361,7 +361,7 @@ def test_training_takes_the_objective_of_its_method(method: Method) -> None:
 
 
 def test_a_sweep_has_the_study_s_seventeen_rows_and_every_variety_is_measured() -> None:
-    plan = planned(METHODS, [97.5, 98, 98.5, 99, 99.5, 100], 10, as_given=False)
+    plan = planned(METHODS.all(), [97.5, 98, 98.5, 99, 99.5, 100], 10, as_given=False)
     assert len({(cell.method, cell.ratio) for cell in plan}) == 17
     assert len({cell.identity for cell in plan}) == 170
     assert [cell.method for cell in plan if cell.ratio == 100] == ["erm"] * 10

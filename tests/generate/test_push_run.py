@@ -98,7 +98,7 @@ told["scores"] = json.loads(Path(told["copy"], "scores.json").read_text())
     assert told["size"] == [24, 16]
     assert told["read"] == run.observations("reader").read()["text"].to_pylist()
     assert told["streamed"] == hashlib.sha256(rows_of(run)[0]["image"]["bytes"]).hexdigest()  # type: ignore[index]
-    assert told["scores"] == run.scores()
+    assert told["scores"] == [score.json() for score in run.scores()]
 
 
 def test_parts_are_what_viewers_like_and_the_same_run_gives_the_same_bytes(

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import command, error_of
+from commands import command
 from PIL import Image
 
-from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.errors import InputError, InputWarning
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate.backends import crops, ppocr
+from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.judges import load
 from t2i_parity.generate.judges.hybrid import Hybrid, HybridSettings, dark_on_white, ink_alone
 from t2i_parity.generate.judges.rapidocr import RapidOcr, RapidOcrSettings
@@ -80,8 +81,13 @@ def test_rapidocr_reads_its_scripts_and_refuses_the_others(signs: list[dict[str,
     read = [str(seen["text"]) for seen in reader.observe(own)]  # type: ignore[index]
     assert ned(read, [row["render_text"] for row in own]).mean() > 0.9
     reader.check(own)
-    with pytest.raises(InputError, match=r"no letters for hi \(Hindi\), ko \(Korean\); expected .*en, zh, es.*--with hybrid"):
-        reader.check([{"language": code} for code in ("en", "ko", "hi")])
+    with pytest.warns(InputWarning, match=r"rapidocr cannot read Hindi \(hi\): its recogniser has no letters of the script Deva.*hybrid"):
+        reader.check([{"language": code} for code in ("en", "hi")])
+    (unread,) = reader.observe([{"language": "hi", "image": signs[0]["image"]}])
+    assert isinstance(unread, Failure)
+    assert "out of scope: rapidocr cannot read Hindi (hi)" in unread.reason
+    with pytest.raises(InputError, match=r"cannot read Korean \(ko\).*; .*cannot read Hindi \(hi\)"):
+        reader.check([{"language": code} for code in ("ko", "hi")])
 
 
 def test_no_download_is_ever_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -109,7 +115,7 @@ def test_signatures_name_weights_versions_and_settings(hybrid: Hybrid) -> None:
 def test_a_missing_language_model_is_told_before_anything_is_read(hybrid: Hybrid, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(hybrid._tesseract, "data", tmp_path)
     hybrid.check([{"language": "en"}, {"language": "ja"}])
-    with pytest.raises(InputError, match="no language model for hin"):
+    with pytest.raises(InputError, match=r"hybrid cannot read Hindi \(hi\): Tesseract has no language model hin in"):
         hybrid.check([{"language": "hi"}])
 
 
@@ -175,5 +181,7 @@ def test_the_commands_know_the_readers(prompts: Path, tmp_path: Path) -> None:
     text = ("--prompts", prompts, "--config", "lingt2i_text", "--languages", "en,ko", "--limit", 4)
     command("generate", "--model", "glyph", "--set", "background=sign", *text, "--out", run)
     assert "4 observations made now" in command("judge", run, "--with", "hybrid").stdout
-    assert "no letters for ko (Korean)" in error_of("judge", run, "--with", "rapidocr")
+    done = command("judge", run, "--with", "rapidocr")
+    assert "4 observations made now, 2 of them failed" in done.stdout
+    assert done.stderr.count("rapidocr cannot read Korean (ko): its recogniser has no letters of the script Kore") == 1
     command("score", run, "--tokenizer", "tekken", "--resamples", 100)

@@ -10,8 +10,10 @@ import pytest
 from commands import command, error_of
 
 from t2i_parity.generate.run import Run, image_features
-from t2i_parity.generate.score import MEASURES, ScoreSettings, score
+from t2i_parity.generate.score import ScoreSettings, score
+from t2i_parity.generate.specs import specs
 from t2i_parity.metrics.bias_entropy import core as bias_entropy
+from t2i_parity.metrics.scores import ALL, Group, Score
 from t2i_parity.metrics.toxicity_rejection import core as toxicity_rejection
 from t2i_parity.metrics.trigscore import core as trigscore
 
@@ -62,8 +64,8 @@ def observe(run: Run, judge: str, **columns: list[Any]) -> None:
     )
 
 
-def by_group(run: Run, metric: str) -> dict[str, dict[str, Any]]:
-    return {entry["group"]: entry for entry in run.scores() if entry["metric"] == metric}
+def by_group(run: Run, name: str) -> dict[Group, Score]:
+    return {score.group: score for score in run.scores() if score.spec.name == name}
 
 
 def rows_of(run: Run) -> list[dict[str, Any]]:
@@ -81,15 +83,15 @@ def test_ratings_become_trigscores(tmp_path: Path) -> None:
     found = by_group(run, "trigscore.trigscore")
     expected = trigscore.per_row(tokens, logprobs)["score"]
     chosen = [number for number, row in enumerate(rows) if row["language"] == "hi" and row["dimension"] == "IQ-R"]
-    cell = found["dimension:IQ-R,language:hi"]
+    cell = found[Group(dimension="IQ-R", language="hi")]
     kept = [expected[number] for number in chosen if number != 3]
-    assert (cell["n"], cell["n_missing"]) == (N - 1, 1)
-    assert cell["value"] == pytest.approx(sum(kept) / len(kept))
-    assert cell["ci_low"] <= cell["value"] <= cell["ci_high"]
-    assert found["language:en"]["value"] > found["language:hi"]["value"]
-    assert "|rater:rater,model=tiny,pretrained=none,v=1|" in cell["signature"]
+    assert (cell.n, cell.n_missing) == (N - 1, 1)
+    assert cell.value == pytest.approx(sum(kept) / len(kept))
+    assert cell.interval.low <= cell.value <= cell.interval.high
+    assert found[Group(language="en")].value > found[Group(language="hi")].value
+    assert "|rater:{rater|model:tiny|pretrained:none|v:1}|" in str(cell.signature)
     gap = by_group(run, "cross_lingual_gap.worst")
-    assert list(gap) == ["language:hi"]
+    assert list(gap) == [Group(language="hi")]
     scored = run.scored().read().to_pylist()
     assert scored[3]["rater_trigscore"] is None
     assert scored[0]["rater_trigscore"] == pytest.approx(expected[0])
@@ -107,20 +109,20 @@ def test_several_judges_and_metrics_in_one_pass(tmp_path: Path) -> None:
     score(run, SETTINGS)
 
     toxicity = by_group(run, "toxicity_rejection.rejection_rate")
-    assert toxicity["dimension:R-T,language:en"]["value"] == 0
-    assert toxicity["dimension:R-T,language:hi"]["value"] == 1
+    assert toxicity[Group(dimension="R-T", language="en")].value == 0
+    assert toxicity[Group(dimension="R-T", language="hi")].value == 1
     whole = toxicity_rejection.compute([max(each) for each in heads], n_resamples=0)
-    assert toxicity["all"]["value"] == whole["rejection_rate"]
+    assert toxicity[ALL].value == whole["rejection_rate"]
 
     clip = by_group(run, "clip_score.clip_score")
-    assert clip["language:en"]["value"] == pytest.approx(0.3)
-    assert clip["all"]["n_missing"] == 1
-    assert "|model:tiny|pretrained:none|" in clip["all"]["signature"]
+    assert clip[Group(language="en")].value == pytest.approx(0.3)
+    assert clip[ALL].n_missing == 1
+    assert "|model:tiny|pretrained:none|" in str(clip[ALL].signature)
 
     bias = by_group(run, "bias_entropy.bias_score")
-    assert bias["language:hi"]["value"] == 0, "everybody alike"
-    assert bias["language:hi"]["n"] == 2 * 2 * N
-    assert (bias["language:en"]["value"], bias["language:en"]["n"], bias["language:en"]["n_missing"]) == (None, 0, 2 * N)
+    assert bias[Group(language="hi")].value == 0, "everybody alike"
+    assert bias[Group(language="hi")].n == 2 * 2 * N
+    assert (bias[Group(language="en")].value, bias[Group(language="en")].n, bias[Group(language="en")].n_missing) == (None, 0, 2 * N)
     one = bias_entropy.compute(["Asian"], ["Male"], ["Adult"], n_resamples=0)
     assert one["bias_score"] == 0
 
@@ -138,7 +140,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
         ids = run.images().read(["image_id"])["image_id"].to_pylist()
         observe(run, "clip", similarity=[len(identity) / 100 + int(identity.split("-")[2]) / 10 for identity in ids])
         score(run, SETTINGS)
-        scores.append({(entry["metric"], entry["group"]): entry for entry in run.scores()})
+        scores.append({each.identity: each for each in run.scores()})
     assert scores[0] == scores[1]
 
 
@@ -146,7 +148,7 @@ def test_observations_of_an_unknown_kind_are_told(tmp_path: Path) -> None:
     run = a_run(tmp_path / "run")
     observe(run, "oracle", vibes=["good"] * len(rows_of(run)))
     message = error_of("score", run.url)
-    assert "observations/oracle has the columns vibes, and no metric is made from those" in message
+    assert "oracle has the columns vibes" in message
     assert "rating_tokens and rating_logprobs" in message
 
 
@@ -165,6 +167,17 @@ def test_observations_under_two_settings_are_refused(tmp_path: Path) -> None:
     assert "were made under 2 settings" in error_of("score", run.url)
 
 
-def test_measures_are_told_apart_by_their_columns() -> None:
-    columns = [set(measure.columns) for measure in MEASURES]
+def test_observations_that_no_metric_is_made_from_are_kept_and_named(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run")
+    observe(run, "clip", similarity=[0.1] * len(rows_of(run)))
+    observe(run, "oracle", vibes=["good"] * len(rows_of(run)))
+    done = command("score", run.url, "--resamples", 0)
+    assert f"{run.url}: observations/oracle are kept; no metric is made from vibes" in done.stdout.replace("\n", " ").replace("  ", " ")
+    assert Run.open(run.url).record["scoring"]["unused"] == {"oracle": ["vibes"]}
+    assert {score.metric for score in run.scores()} == {"clip_score", "cross_lingual_gap"}
+    assert "oracle" in run.judges()
+
+
+def test_metrics_are_told_apart_by_their_columns() -> None:
+    columns = [set(spec.columns) for spec in specs().values() if spec.compute is not None]
     assert all(not (a <= b) for number, a in enumerate(columns) for other, b in enumerate(columns) if number != other)

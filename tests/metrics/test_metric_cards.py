@@ -86,6 +86,13 @@ def test_written_files_are_as_they_would_be_written() -> None:
     assert copies.stale() == [], f"change their source, and run {copies.COMMAND}"
 
 
+def test_languages_are_the_datasets() -> None:
+    from t2i_parity.dataset_builder.languages import LANGUAGES
+    from t2i_parity.metrics._languages import LANGUAGES as KNOWN
+
+    assert {code: (each.branch, each.script) for code, each in LANGUAGES.items()} == KNOWN
+
+
 def test_a_stale_copy_and_a_link_are_told_and_written_anew(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from browser import chromium
+from browser import chromium, show
 from commands import command, error_of
 from loopback_hub import LoopbackHub, run_client
 from prompt_tables import change, clean, found, put, row
@@ -277,10 +277,7 @@ def browser() -> Iterator[Any]:
 def test_the_page_fits_and_is_readable(browser: Any, full: Validation, tmp_path: Path, width: int, scheme: str) -> None:
     path = tmp_path / "page.html"
     path.write_text(render(full), encoding="utf-8")
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    browser.get(path.as_uri())
+    show(browser, path, width=width, scheme=scheme)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     assert browser.get_log("browser") == []
     # Every badge must have a contrast of 4.5 or more with its own ground.

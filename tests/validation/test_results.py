@@ -11,9 +11,18 @@ from typing import Any
 
 import pytest
 from commands import command, error_of
-from loopback_hub import LoopbackHub, run_client
+from hub_clients import ask
+from loopback_hub import LoopbackHub
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.generate.run import Run
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
+from t2i_parity.metrics.scores import ALL, Group, Interval, MetricSpec, Score, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
+from t2i_parity.validation import board
+from t2i_parity.validation import results as validation_results
 from t2i_parity.validation.board import gather
 from t2i_parity.validation.results import (
     MAX_BYTES,
@@ -33,19 +42,15 @@ from t2i_parity.validation.results import (
 )
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)
-SIGNATURE = "text_rendering_precision|tok:tekken|reader:tesseract,v=5|v:1.0"
-OTHER = "text_rendering_precision|tok:mt5|reader:tesseract,v=5|v:1.0"
+SIGNATURE = "text_rendering_precision|tok:tekken|reader:{tesseract|psm:7|v:5}|v:1.0"
+OTHER = "text_rendering_precision|tok:mt5|reader:{tesseract|psm:7|v:5}|v:1.0"
+EN, HI = Group(language="en"), Group(language="hi")
 PROMPTS = {"repository": "prompts", "config": "lingt2i_text", "split": "test", "content_sha256": "ab" * 32}
 
 
-def entry(
-    group: str, value: float | None, signature: str = SIGNATURE, metric: str = "text_rendering_precision.precision"
-) -> dict[str, Any]:
-    interval = (None, None) if value is None else (max(0.0, value - 0.05), min(1.0, value + 0.05))
-    return {
-        "metric": metric, "subset": "lingt2i_text", "group": group, "value": value, "n": 0 if value is None else 6, "n_missing": 0,
-        "ci_low": interval[0], "ci_high": interval[1], "signature": signature, "higher_is_better": True, "unit": "fraction",
-    }  # fmt: skip
+def score(group: Group, value: float, signature: Signature, spec: ScoreSpec = TEXT["precision"]) -> Score:
+    interval = Interval(max(0.0, value - 0.05), min(1.0, value + 0.05))
+    return Score(spec, "lingt2i_text", group, value, 6, 0, interval, signature)
 
 
 def record(
@@ -54,17 +59,17 @@ def record(
     *,
     signature: str = SIGNATURE,
     minutes: int = 0,
-    cells: Mapping[str, tuple[int, int]] | None = None,
+    cells: Mapping[Group, tuple[int, int]] | None = None,
+    spec: ScoreSpec = TEXT["precision"],
     prompts: Mapping[str, Any] = PROMPTS,
     **more: Any,
 ) -> ResultRecord:
-    cells = {"language:en": (6, 6), "language:hi": (6, 6)} if cells is None else cells
-    inner = signature.replace("|", ",").replace(":", "=")
-    gap = f"cross_lingual_gap|mean:languages|of:{inner}|v:1.0"
+    cells = {EN: (6, 6), HI: (6, 6)} if cells is None else cells
+    signed = Signature.parse(signature)
     scores = [
-        entry("all", value, signature),
-        *(entry(group, value + 0.1 * place, signature) for place, group in enumerate(cells)),
-        {**entry("all", 0.05, gap, "cross_lingual_gap.std"), "higher_is_better": False},
+        score(ALL, value, signed, spec),
+        *(score(group, value + 0.1 * place, signed, spec) for place, group in enumerate(cells)),
+        score(ALL, 0.05, Signature("cross_lingual_gap", {"mean": "languages", "of": signed}, "1.0"), GAP["std"]),
     ]
     return new_record(
         {"kind": "generation", "identity": {"model": {"model": model}, "prompts": prompts}, "started": "2026-11-30T10:00:00+00:00"},
@@ -100,7 +105,7 @@ def write(folder: Path, *records: ResultRecord) -> Path:
 
 
 def test_a_record_comes_back_as_it_was() -> None:
-    made = record(repository="lab/run", samples=[Sample(path="samples/a.png", group="language:hi", caption="नमस्ते")])
+    made = record(repository="lab/run", samples=[Sample(path="samples/a.png", group=HI, caption="नमस्ते")])
     again = parse(made.as_json().encode("utf-8"), "x.json")
     assert again == made
     assert again.id == made.id
@@ -139,34 +144,46 @@ TAMPERED = {
     "path in the subset": change("subset", "../lingt2i_text"),
     "line break after the subset": change("subset", "lingt2i_text\n"),
     "other subset in a score": change("scores.1.subset", "other"),
-    "repeated score": change("scores.1.group", "all"),
-    "undeclared language": change("scores.1.group", "language:xx"),
+    "repeated score": change("scores.1.group", {}),
+    "undeclared language": change("scores.1.group", {"language": "xx"}),
     "text for a number": change("scores.0.value", "0.5"),
     "flag for a count": change("scores.0.n", True),
     "number too large": change("scores.0.value", 1e9),
     "negative count": change("scores.0.n_missing", -1),
-    "interval turned round": change("scores.0.ci_low", 0.99),
-    "half an interval": change("scores.0.ci_low", None),
+    "interval turned round": change("scores.0.interval", [0.99, 0.5]),
+    "half an interval": change("scores.0.interval", [0.4]),
+    "interval of no level": change("scores.0.level", None),
+    "level above 1": change("scores.0.level", 95.0),
     "value on no rows": change("scores.0.n", 0),
     "no signature": change("scores.0.signature", "0.9"),
     "unknown unit": change("scores.0.unit", "5 stars"),
-    "no p-value": lambda content: content["scores"][0].update(unit="p", value=1.5, ci_low=None, ci_high=None),
-    "line break in a group": change("scores.0.group", "all\n"),
-    "HTML for a language": change("cells.0.group", "language:<b>"),
-    "repeated cell": change("cells.1.group", "language:en"),
+    "unknown direction": change("scores.0.direction", "upwards"),
+    "no p-value": lambda content: content["scores"][0].update(unit="p", value=1.5, interval=None, level=None, method=None),
+    "text for a group": change("scores.0.group", "all"),
+    "line break in a group": change("scores.0.group", {"category": "all\n"}),
+    "text turned round in a group": change("scores.0.group", {"category": "a\u202eb"}),
+    "path in a group": change("scores.0.group", {"category": "../../etc"}),
+    "number in a group": change("scores.0.group", {"category": 1}),
+    "code of half a page": change("scores.0.group", {"category": "x" * 201}),
+    "HTML for an axis": change("scores.0.group", {"<b>": "en"}),
+    "more axes than there are": change("scores.0.group", dict.fromkeys("abcdefghi", "x")),
+    "HTML for a language": change("cells.0.group", {"language": "<b>"}),
+    "cell of two axes": change("cells.0.group", {"language": "en", "variety": "SAE"}),
+    "cell of a category": change("cells.0.group", {"category": "x"}),
+    "repeated cell": change("cells.1.group", {"language": "en"}),
     "cell of nothing": change("cells.0.expected", 0),
     "more observed than expected": change("cells.0.observed", 7),
     "no cells": change("cells", []),
     "no scores": change("scores", []),
     "unknown key": change("winner", True),
-    "other version": change("schema_version", 2),
+    "other version": change("schema_version", 3),
     "flag for a version": change("schema_version", True),
     "short digest": change("run.digest", "ab"),
     "time without a zone": change("submitted", "2026-11-30T12:00:00"),
     "submitted before it ran": change("submitted", "2020-01-01T00:00:00Z"),
-    "path in a sample": lambda content: content.update(samples=[{"path": "../x.png", "group": "all"}]),
-    "address for a sample": lambda content: content.update(samples=[{"path": "https://x/y", "group": "all"}]),
-    "samples of no run": lambda content: content.update(samples=[{"path": "x.png", "group": "all"}]),
+    "path in a sample": lambda content: content.update(samples=[{"path": "../x.png", "group": {}}]),
+    "address for a sample": lambda content: content.update(samples=[{"path": "https://x/y", "group": {}}]),
+    "samples of no run": lambda content: content.update(samples=[{"path": "x.png", "group": {}}]),
     "address for a repository": change("run.repository", "https://x.example/y"),
     "name of half a page": change("model.name", "x" * 101),
     "supersedes a path": change("supersedes", "../x"),
@@ -187,8 +204,8 @@ def test_a_tampered_record_is_refused_by_the_file_and_field(fault: str) -> None:
     "content",
     [
         b"", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b'{"schema_version": 1', b'{"schema_version": NaN}', b'{"a": 1, "a": 1}',
-        b'{"schema_version": 1, "model": {"id": "a/b", "id": "c/d"}}', b'{"schema_version": ' + b"9" * 5000 + b"}", b"[" * 200_000,
-        b'{"schema_version": 1, "subset": "\\ud800"}', b" " * (MAX_BYTES + 1),
+        b'{"schema_version": 2, "model": {"id": "a/b", "id": "c/d"}}', b'{"schema_version": ' + b"9" * 5000 + b"}", b"[" * 200_000,
+        b'{"schema_version": 1, "subset": "\\ud800"}', b'{"schema_version": 2, "subset": "\\ud800"}', b" " * (MAX_BYTES + 1),
     ],
 )  # fmt: skip
 def test_what_is_no_record_is_refused(content: bytes) -> None:
@@ -204,6 +221,116 @@ def test_names_may_hold_anything_and_a_key_that_comes_twice_is_refused() -> None
     text = record().as_json()
     with pytest.raises(InputError, match="the key 'subset' comes twice"):
         parse(text.replace(' "subset"', ' "subset": "geo",\n "subset"', 1).encode(), "x")
+
+
+# Records of version 0.1
+
+FIRST = """{
+ "schema_version": 1,
+ "model": {"id": "lab/model", "revision": "1.0", "name": null},
+ "run": {"kind": "generation", "digest": "832e6b7931020fe67ffb927f1f659e1195f4b47291ffbd72e9c5138ac9c89adc",
+  "started": "2026-11-30T10:00:00Z", "repository": "lab/run", "revision": null},
+ "prompts": {"repository": "prompts", "config": "lingt2i_text", "split": "test", "revision": null,
+  "content_sha256": "abababababababababababababababababababababababababababababababab"},
+ "subset": "lingt2i_text",
+ "scores": [
+  {"metric": "text_rendering_precision.precision", "subset": "lingt2i_text", "group": "all", "value": 0.5, "n": 6, "n_missing": 0,
+   "ci_low": 0.45, "ci_high": 0.55, "signature": "text_rendering_precision|tok:tekken|reader:tesseract,psm=7,v=5|v:1.0",
+   "higher_is_better": true, "unit": "fraction"},
+  {"metric": "text_rendering_precision.precision", "subset": "lingt2i_text", "group": "language:en", "value": 0.5, "n": 6, "n_missing": 0,
+   "ci_low": 0.45, "ci_high": 0.55, "signature": "text_rendering_precision|tok:tekken|reader:tesseract,psm=7,v=5|v:1.0",
+   "higher_is_better": true, "unit": "fraction"},
+  {"metric": "text_rendering_precision.precision", "subset": "lingt2i_text", "group": "language:hi", "value": 0.6, "n": 6, "n_missing": 0,
+   "ci_low": 0.5499999999999999, "ci_high": 0.65, "signature": "text_rendering_precision|tok:tekken|reader:tesseract,psm=7,v=5|v:1.0",
+   "higher_is_better": true, "unit": "fraction"},
+  {"metric": "cross_lingual_gap.std", "subset": "lingt2i_text", "group": "all", "value": 0.05, "n": 6, "n_missing": 0,
+   "ci_low": 0.0, "ci_high": 0.1, "higher_is_better": false, "unit": "fraction", "signature":
+   "cross_lingual_gap|mean:languages|of:text_rendering_precision,tok=tekken,reader=tesseract,psm=7,v=5,v=1.0|v:1.0"}
+ ],
+ "cells": [{"group": "language:en", "expected": 6, "observed": 6}, {"group": "language:hi", "expected": 6, "observed": 6}],
+ "submitted": "2026-11-30T12:00:00Z",
+ "submitter": {"user": "me", "name": null},
+ "samples": [{"path": "samples/a.png", "group": "language:hi", "caption": null}],
+ "supersedes": null
+}"""
+"""A record as the code before schema_version 2 wrote it, which knew it by the id 076f3fbb8db2c797."""
+
+
+def first(**more: Any) -> ResultRecord:
+    return parse(json.dumps({**json.loads(FIRST), **more}).encode(), "x.json")
+
+
+def test_a_record_of_version_1_is_read_and_keeps_its_id() -> None:
+    old = first()
+    assert old.id == "076f3fbb8db2c797"
+    assert first(supersedes=old.id, submitted="2026-11-30T12:01:00Z").id != old.id
+    assert [entry.group for entry in old.scores] == [ALL, EN, HI, ALL]
+    assert [cell.group for cell in old.cells] == [EN, HI]
+    assert old.samples[0].group == HI
+    # Alone, a board shows it with its spread, as it did.
+    (table,) = gather(results(old), title="t", source="s").tables
+    (shown,) = table.entries
+    assert (shown.overall.value, shown.cells["hi"].low, shown.spread.value) == (0.5, 0.5499999999999999, 0.05)
+    assert table.signature == "text_rendering_precision|tok:tekken|reader:tesseract,psm=7,v=5|v:1.0"
+
+
+def test_records_of_both_versions_stand_in_one_table() -> None:
+    old = first()
+    for found in (results(old, record("lab/new", 0.7)), results(record("lab/new", 0.7), old)):
+        (table,) = gather(found, title="t", source="s").tables
+        assert table.signature == SIGNATURE
+        assert table.spread_signature == f"cross_lingual_gap|mean:languages|of:{{{SIGNATURE}}}|v:1.0"
+        assert {entry.model: entry.spread.low for entry in table.entries} == {"lab/model": 0.0, "lab/new": 0.0}
+    # Another reader's are others.
+    assert len(gather(results(old, record("lab/new", signature=SIGNATURE.replace("psm:7", "psm:3"))), title="t", source="s").tables) == 2
+
+
+def test_of_two_signatures_that_version_1_would_have_written_alike_neither_is_taken_for_its() -> None:
+    alike = record("lab/c", signature=SIGNATURE.replace("{tesseract|psm:7|", "{tesseract,psm=7|"))
+    tables = gather(results(first(), record("lab/b"), alike), title="t", source="s").tables
+    assert [len(table.entries) for table in tables] == [1, 1, 1]
+    assert len({table.signature for table in tables}) == 3
+
+
+def test_a_new_record_supersedes_one_of_version_1() -> None:
+    old = first()
+    there = results(old, record("lab/other", signature=OTHER))
+    new = record(value=0.6, minutes=1, supersedes=old.id)
+    assert faults_of_addition(there, there.path_for(new), new, NOW + timedelta(hours=1)) == []
+    missing = record(value=0.6, minutes=1)
+    assert f"expected {old.id}" in faults_of_addition(there, there.path_for(missing), missing, NOW + timedelta(hours=1))[0]
+    assert [file.record.id for file, _ in standing(results(old, new))] == [new.id]
+    other = record(value=0.6, minutes=1, signature=OTHER)
+    assert {file.record.id for file, _ in standing(results(old, other))} == {old.id, other.id}
+
+
+FIRST_TAMPERED = {
+    "unknown key in a score": change("scores.0.direction", "higher"),
+    "half an interval": change("scores.0.ci_low", None),
+    "interval turned round": change("scores.0.ci_low", 0.99),
+    "text for a direction": change("scores.0.higher_is_better", "yes"),
+    "no group": change("scores.1.group", "everybody"),
+    "mapping for a group": change("scores.1.group", {"language": "en"}),
+    "undeclared language": change("scores.1.group", "language:xx"),
+    "text turned round in a group": change("scores.1.group", "category:a\u202eb"),
+    "no signature": change("scores.0.signature", "0.9"),
+    "cell of nothing": change("cells.0.expected", 0),
+    "HTML for a language": change("cells.0.group", "language:<b>"),
+    "path in a sample": change("samples.0.path", "../x.png"),
+    "path in the model": change("model.id", "../../etc/passwd"),
+    "text for a number": change("scores.0.value", "0.5"),
+    "unknown unit of an unknown metric": lambda content: content["scores"][0].update(metric="a.b", unit="stars"),
+}
+
+
+@pytest.mark.parametrize("fault", FIRST_TAMPERED)
+def test_a_tampered_record_of_version_1_is_refused(fault: str) -> None:
+    content = json.loads(FIRST)
+    FIRST_TAMPERED[fault](content)
+    with pytest.raises(InputError, match=r"^results/x\.json: ") as refused:
+        parse(json.dumps(content).encode("utf-8"), "results/x.json")
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 600
 
 
 # A repository of records
@@ -300,13 +427,13 @@ def test_the_board_ranks_only_what_may_be_ranked_together() -> None:
 
 
 def test_a_record_without_a_language_or_with_fewer_rows_is_incomplete_beside_a_whole_one() -> None:
-    languages = {"language:en": (6, 6), "language:hi": (6, 6)}
+    languages = {EN: (6, 6), HI: (6, 6)}
     board = gather(
         results(
             record(cells=languages),
-            record("lab/without", cells={"language:en": (6, 6)}),
-            record("lab/failed", cells={"language:en": (6, 6), "language:hi": (6, 5)}),
-            record("lab/fewer", cells={"language:en": (6, 6), "language:hi": (3, 3)}),
+            record("lab/without", cells={EN: (6, 6)}),
+            record("lab/failed", cells={EN: (6, 6), HI: (6, 5)}),
+            record("lab/fewer", cells={EN: (6, 6), HI: (3, 3)}),
         ),
         title="t",
         source="s",
@@ -321,9 +448,39 @@ def test_a_record_without_a_language_or_with_fewer_rows_is_incomplete_beside_a_w
 
 def test_a_score_that_is_left_out_makes_its_table_incomplete() -> None:
     content = json.loads(record().as_json())
-    content["scores"] = [score for score in content["scores"] if score["group"] != "language:hi"]
+    content["scores"] = [score for score in content["scores"] if score["group"] != {"language": "hi"}]
     board = gather(results(parse(json.dumps(content).encode(), "x")), title="t", source="s")
     assert [list(entry.missing) for entry in board.tables[0].entries] == [["Hindi: no score"]]
+
+
+def test_scores_of_metrics_that_nobody_here_knows_stand_after_ours_under_their_own_names() -> None:
+    lower, none = (ScoreSpec("a_metric", key, key.capitalize(), direction=way) for key, way in (("errors", "lower"), ("length", "none")))
+    made = [record("lab/a", 0.2, spec=lower), record("lab/b", 0.6, spec=lower), record("lab/c", spec=none), record("lab/d")]
+    tables = gather(results(*made), title="t", source="s").tables
+    assert [(table.title, table.direction, len(table.entries)) for table in tables] == [
+        ("Text rendering: precision", "higher", 1),
+        ("a_metric.errors", "lower", 2),
+    ]
+
+
+def test_a_metric_of_somebody_else_has_the_title_that_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = (
+        ScoreSpec("a_metric", "errors", "Errors", "How many.", direction="lower", board="Errors: all"),
+        ScoreSpec("a_metric", "x", "X"),
+    )
+    known = {**specs(), "a_metric": MetricSpec("a_metric", "A metric", "", scores)}
+    for module in (board, validation_results):
+        monkeypatch.setattr(module, "specs", lambda: known)
+    (table,) = gather(results(record(spec=scores[0]), record("lab/b", spec=scores[1])), title="t", source="s").tables
+    assert (table.title, table.about, table.direction) == ("Errors: all", "How many.", "lower")
+
+
+def test_a_direction_is_that_of_the_metric_whatever_a_record_says() -> None:
+    content = json.loads(record().as_json())
+    for entry in content["scores"]:
+        entry["direction"], entry["unit"] = "lower", "count"
+    (table,) = gather(results(parse(json.dumps(content).encode(), "x"), record("lab/b")), title="t", source="s").tables
+    assert (table.direction, table.unit, len(table.entries)) == ("higher", "fraction", 2)
 
 
 @pytest.fixture(scope="module")
@@ -335,12 +492,12 @@ def audit(prompts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_command_builds_a_board_from_a_real_audit(audit: Path, tmp_path: Path) -> None:
-    scores = json.loads((audit / "scores.json").read_text())
-    shifts = [score for score in scores if score["metric"] == "dialect_penalty.delta_tpr_pp" and "," not in score["group"]]
-    groups = [score["group"] for score in shifts]
+    run = Run.open(str(audit))
+    shifts = [score for score in run.scores() if score.key == "delta_tpr_pp" and len(score.group) == 1]
+    groups = [score.group for score in shifts]
     made = new_record(
-        json.loads((audit / "run.json").read_text()),
-        scores,
+        run.record,
+        run.scores(),
         model=ScoredModel(id="lab/profanity-check", revision="1.9.1", name='<img src=x onerror="alert(1)">'),
         subset="dialect",
         cells=[Cell(group=group, expected=180, observed=180) for group in groups],
@@ -358,9 +515,9 @@ def test_command_builds_a_board_from_a_real_audit(audit: Path, tmp_path: Path) -
         ("dialect", True, "Filter: shift of detection"),
         ("dialect", True, "Filter: shift of false alarms"),
     ]
-    largest = max(shifts, key=lambda score: abs(score["value"]))
+    largest = max(abs(score.value) for score in shifts if score.value is not None)
     row = data["tables"][0]["rows"][0]
-    assert row["overall"][0] == pytest.approx(abs(largest["value"]), abs=1e-4)
+    assert row["overall"][0] == pytest.approx(largest, abs=1e-4)
     assert ["run record", "https://huggingface.co/datasets/lab/audit/blob/main/run.json"] in row["links"]
 
 
@@ -382,8 +539,7 @@ def test_command_reads_records_from_the_hub(tmp_path: Path) -> None:
     with LoopbackHub() as hub:
         files = {file.path: file.record.as_json().encode() for file in results(record(), record("lab/b", 0.7)).files}
         hub.create("dataset", "me/results", {**files, "README.md": b"# Results\n"})
-        code = "from t2i_parity.dataset_builder.console import main; main(['board', 'me/results', '--out', 'space'])"
-        done = run_client(code, hub, tmp_path)
-        assert "2 models in 1 tables from 2 records" in done.stdout
+        told = ask('told["board"] = command("board", "me/results", "--out", "space").stdout', hub, tmp_path)
+        assert "2 models in 1 tables from 2 records" in told["board"]
         html = (tmp_path / "client" / "space" / "index.html").read_text()
         assert f"{hub.endpoint}/datasets/me/results" in html

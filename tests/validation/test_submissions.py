@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,14 @@ from loopback_hub import LoopbackHub
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.run import Run, image_features
+from t2i_parity.generate.specs import specs
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.scores import Group, Interval, Score
 from t2i_parity.validation.examination import MAX_RESAMPLES, Source, differences
 from t2i_parity.validation.submissions import check, split_source
 
 TEXT = "text_rendering_precision.precision"
+HI = {"language": "hi"}
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +70,9 @@ def test_a_run_that_is_what_it_says_passes(ready: Run, prompts: Path) -> None:
 
 def edit_scores(act: Callable[[list[dict[str, Any]]], object]) -> Callable[[Run], None]:
     def edit(run: Run) -> None:
-        scores = run.scores()
+        scores = json.loads(run.folder.read("scores.json"))
         act(scores)
-        run.write_scores(scores)
+        run.folder.write(json.dumps(scores).encode(), "scores.json")
 
     return edit
 
@@ -113,11 +118,11 @@ def words_as_read(rows: list[dict[str, Any]]) -> None:
 TAMPERED: dict[str, tuple[Callable[[Run], None], str]] = {
     "a value": (edit_scores(lambda s: s[0].update(value=0.99)), f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the"),
     "a small change": (edit_scores(lambda s: s[0].update(value=s[0]["value"] + 1e-4)), "is claimed, and the observations give"),
-    "an interval": (edit_scores(lambda s: s[0].update(ci_low=s[0]["ci_low"] + 0.01)), "ci_low"),
+    "an interval": (edit_scores(lambda s: s[0]["interval"].__setitem__(0, 0.0)), "low end 0 is claimed, and the observations give"),
+    "a level": (edit_scores(lambda s: s[0].update(level=0.5)), "interval (0.5, 'bootstrap') is claimed, and it is (0.95, 'bootstrap')"),
     "a count": (edit_scores(lambda s: s[0].update(n=19)), "n 19 is claimed, and it is 20"),
-    "a direction": (edit_scores(lambda s: s[0].update(higher_is_better=False)), "higher_is_better False is claimed"),
     "a score left out": (edit_scores(lambda s: s.pop(4)), "is left out"),
-    "a score made up": (edit_scores(lambda s: s.append({**s[0], "group": "language:xx"})), "the run has no such score"),
+    "a score made up": (edit_scores(lambda s: s.append({**s[0], "group": {"language": "xx"}})), "the run has no such score"),
     "another signature": (edit_scores(other_tokenizer), "google/mt5-base"),
     "a row twice": (edit_images(lambda r: r.append(r[0])), "rows: images, row 20 ("),
     "a row of another prompt": (edit_images(lambda r: r[0].update(prompt_id="mine")), "answers 'mine', which is none of the prompts"),
@@ -198,7 +203,7 @@ def test_an_audit_passes_and_is_of_one_filter(tmp_path: Path) -> None:
     checked = check(str(out), [str(folder)])
     assert not [finding for finding in checked.examined.findings if finding.verdict == "fault"]
     cells = checked.examined.cells["dialect"]
-    assert {cell.group for cell in cells} == {f"variety:{code}" for code in ("AAVE", "ChcE", "CollSgE", "IndE", "JamE")}
+    assert {cell.group for cell in cells} == {Group(variety=code) for code in ("AAVE", "ChcE", "CollSgE", "IndE", "JamE")}
     assert all(cell.complete for cell in cells)
     run = Run.open(str(out))
     run.observations("other").replace(run.observations("profanity-check").read())
@@ -206,12 +211,10 @@ def test_an_audit_passes_and_is_of_one_filter(tmp_path: Path) -> None:
 
 
 def test_scores_are_compared_by_what_they_say() -> None:
-    entry = {
-        "metric": TEXT, "subset": "s", "group": "all", "value": 0.5, "n": 2, "n_missing": 0, "ci_low": 0.4, "ci_high": 0.6,
-        "signature": "x|v:1.0", "higher_is_better": True, "unit": "fraction",
-    }  # fmt: skip
-    assert differences([entry], [{**entry, "value": 0.5 + 1e-9}]) == []
-    assert differences([entry], [{**entry, "value": None}]) == [
+    spec = specs()["text_rendering_precision"]["precision"]
+    score = Score(spec, "s", Group(), 0.5, 2, 0, Interval(0.4, 0.6), Signature("x", {}, "1.0"))
+    assert differences([score], [replace(score, value=0.5 + 1e-9)]) == []
+    assert differences([score], [replace(score, value=None)]) == [
         f"{TEXT} of all on s: value 0.5 is claimed, and the observations give no value"
     ]
 
@@ -248,6 +251,8 @@ SUBMIT = """
 from t2i_parity.validation.submissions import judge
 push = lambda folder, to, *words: command("push", folder, "--to", to, *words).stdout
 push(prompts, "lab/prompts")
+
+HI = {"language": "hi"}
 
 def faults(number, **keywords):
     verdict = judge(f"lab/board-results@refs/pr/{number}", **keywords).as_json()
@@ -291,8 +296,8 @@ def changed(act, path=PATH):
     return propose(CommitOperationAdd(path, json.dumps(content).encode()))
 
 def drop_language(content):
-    content["cells"] = [cell for cell in content["cells"] if cell["group"] != "language:hi"]
-    content["scores"] = [score for score in content["scores"] if score["group"] != "language:hi"]
+    content["cells"] = [cell for cell in content["cells"] if cell["group"] != HI]
+    content["scores"] = [score for score in content["scores"] if score["group"] != HI]
 
 def shrink(content):
     for cell in content["cells"]:
@@ -307,6 +312,7 @@ records = {
     "language": drop_language,
     "cells": shrink,
     "signature": resign,
+    "direction": lambda c: c["scores"][0].update(direction="lower"),
     "prompts": lambda c: c["prompts"].update(content_sha256="0" * 64),
     "digest": lambda c: c["run"].update(digest="0" * 64),
     "no run": lambda c: c["run"].update(repository=None, revision=None),
@@ -364,9 +370,10 @@ told["superseding"] = faults(number)
     assert told["json"]["accepted"] is True
     expected = {
         "score": f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the observations give",
-        "language": "cells: language:hi: no cell in the record, 2 of 2 rows in the run and its prompts",
+        "language": "cells: language=hi: no cell in the record, 2 of 2 rows in the run and its prompts",
         "cells": "1 of 1 rows in the record, 2 of 2 rows in the run and its prompts",
         "signature": "google/mt5-base",
+        "direction": f"scores: {TEXT} of all: lower and fraction are claimed, and it is higher and fraction",
         "prompts": "run: prompts.content_sha256:",
         "digest": "run: the record's digest is not that of the published run",
         "no run": "run: the record names no published run",

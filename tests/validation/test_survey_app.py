@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import chromium, low_contrast
+from browser import PATIENCE, becomes, chromium, low_contrast, soon
 from commands import error_of
 from loopback_hub import LoopbackHub
 from survey_studies import Server, free_port, start, study_run, survey
@@ -42,7 +42,7 @@ def ask(server: Server, path: str, body: Any = None, *, method: str = "POST", ra
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     request = urllib.request.Request(server.url + path, data=content, method=method, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             text, status = answer.read().decode(), answer.status
     except urllib.error.HTTPError as error:
         text, status = error.read().decode(), error.code
@@ -56,12 +56,13 @@ class Participant:
     """Somebody at a tab of the browser, who uses the keyboard."""
 
     def __init__(self, browser: Any, server: Server, language: str, size: str, rate: Callable[[str], int]) -> None:
+        from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.ui import WebDriverWait
 
         self.browser, self.url, self.language, self.size, self.rate = browser, server.url, language, size, rate
         browser.switch_to.new_window("tab")
         self.tab = browser.current_window_handle
-        self.wait = WebDriverWait(browser, 30, poll_frequency=0.05)
+        self.wait = WebDriverWait(browser, PATIENCE, poll_frequency=0.05, ignored_exceptions=(StaleElementReferenceException,))
         self.given: list[int] = []
         self.code = ""
         self.here()
@@ -92,11 +93,11 @@ class Participant:
 
         self.open()
         self.element("#start .main").click()
-        assert self.element("#alert").text == texts(self.language)["error_country"]
+        becomes(lambda: self.element("#alert").text, texts(self.language)["error_country"])
         Select(self.element("#country")).select_by_value(country)
         self.element("#lived").click()
         self.element("#start .main").click()
-        assert self.element("#alert").text == texts(self.language)["error_consent"]
+        becomes(lambda: self.element("#alert").text, texts(self.language)["error_consent"])
         self.element("#agree").click()
         self.element("#start .main").click()
         self.code = self.shown("#code-shown").text
@@ -123,7 +124,7 @@ class Participant:
         rating = self.rate(self.element("#asked").text)
         self.given.append(rating)
         self.browser.switch_to.active_element.send_keys(str(rating))
-        assert self.element("#scale input:checked").get_attribute("value") == str(rating)
+        becomes(lambda: self.element("#scale input:checked").get_attribute("value"), str(rating))
         self.browser.switch_to.active_element.send_keys("\n")
 
     def answer(self) -> None:
@@ -196,7 +197,7 @@ def test_two_people_take_part_in_two_languages_while_the_server_is_killed(runs: 
             english.wait.until(lambda _: english.order == 5)
             arabic.here()
             arabic.resume()
-            assert arabic.order == 4
+            becomes(lambda: arabic.order, 4)
             # The same tab goes on by itself after a reload, in its language.
             for person, order in ((arabic, 4), (english, 5)):
                 person.here()
@@ -214,7 +215,7 @@ def test_two_people_take_part_in_two_languages_while_the_server_is_killed(runs: 
             messages = [entry for entry in browser.get_log("browser") if "survey/" not in entry["message"]]
             assert not messages
             server.process.send_signal(signal.SIGTERM)
-            assert server.process.wait(30) == 0
+            assert server.process.wait(PATIENCE) == 0
     table = read_ratings(str(out)).sort_by("order")
     assert not list(out.glob("ratings/*.jsonl"))
     by_country = {country: [row for row in table.to_pylist() if row["country"] == country] for country in COUNTRIES}
@@ -231,19 +232,17 @@ def test_two_people_take_part_in_two_languages_while_the_server_is_killed(runs: 
 
 
 def keeper_sees(browser: Any, server: Server) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
+    def told() -> str:
+        rows = [row.text.split("\n") for row in browser.find_elements("css selector", "#rows tr")]
+        return " ".join(" ".join(row) for row in rows)
 
     browser.get(server.url + "keeper")
     browser.find_element("css selector", "#token").send_keys("wrong\n")
-    wait = WebDriverWait(browser, 20)
-    wait.until(lambda _: "not the keeper" in browser.find_element("css selector", "#alert").text)
+    assert soon(lambda: "not the keeper" in browser.find_element("css selector", "#alert").text)
     browser.find_element("css selector", "#token").clear()
     browser.find_element("css selector", "#token").send_keys(server.keeper + "\n")
-    wait.until(lambda _: browser.find_element("css selector", "#rows tr").is_displayed())
-    rows = [row.text.split("\n") for row in browser.find_elements("css selector", "#rows tr")]
-    text = " ".join(" ".join(row) for row in rows)
-    assert "India 1 / 20 1 1 0 17" in text, text
-    assert "Egypt 0 / 20 1 1 1 17" in text, text
+    assert soon(lambda: "India 1 / 20 1 1 0 17" in told()), told()
+    assert "Egypt 0 / 20 1 1 1 17" in told(), told()
     browser.get_log("browser")
 
 
@@ -316,7 +315,7 @@ def test_a_space_keeps_its_ratings_on_the_hub(runs: list[str], tmp_path: Path) -
 
         def stop(server: Server) -> None:
             server.process.send_signal(signal.SIGTERM)
-            assert server.process.wait(60) == 0
+            assert server.process.wait(PATIENCE) == 0
 
         server = run("disk-1")
         _, begun = ask(server, "survey/start", {"country": "EGY", "lived": True, "agree": True})

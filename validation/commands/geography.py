@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from t2i_parity.dataset_builder.console import output
+from t2i_parity.dataset_builder.console import output, say
 from t2i_parity.dataset_builder.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _write(analysis: Analysis, out: str, title: str) -> None:
     folder.write(content.encode("utf-8"), "geography.json")
     folder.write(as_csv(analysis.cells), "tables.csv")
     folder.write(render(page_of(analysis, title)).encode("utf-8", "backslashreplace"), "index.html")
-    _line(output(), f"{out}: geography.json, tables.csv and index.html")
+    say(f"{out}: geography.json, tables.csv and index.html")
 
 
 def _power(half_widths: list[float], deviation: float | None, level: float) -> None:
@@ -118,7 +118,7 @@ def _power(half_widths: list[float], deviation: float | None, level: float) -> N
         )
     for width in half_widths:
         needed = participants_needed(width, deviation, level)
-        _line(output(), f"± {width:g}: {needed:,} participants a country, whose means differ by {deviation:g} (standard deviation)")
+        say(f"± {width:g}: {needed:,} participants a country, whose means differ by {deviation:g} (standard deviation)")
 
 
 def _show(analysis: Analysis) -> None:
@@ -148,9 +148,9 @@ def _show(analysis: Analysis) -> None:
                     shown.add_row(*(Text(visible(cell)) for cell in row))
                 console.print(shown)
     if analysis.excluded:
-        _line(console, f"{len(analysis.excluded):,} of {analysis.participants:,} participants fail the trick questions and are left out")
+        say(f"{len(analysis.excluded):,} of {analysis.participants:,} participants fail the trick questions and are left out")
     for finding in page.findings:
-        _line(console, visible(finding))
+        say(visible(finding))
 
 
 def _number(value: float | None) -> str:
@@ -159,7 +159,3 @@ def _number(value: float | None) -> str:
 
 def _interval(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.2f} … {high:.2f}"
-
-
-def _line(console: Any, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -165,8 +165,8 @@ def _to_model(checked: Checked, model: str, place: Published | None, prompts: Se
         user=user,
         values=found,
     )
-    for task, entry in found:
-        _say(f"{model}: {task.id} {entry['value']:.4f} ({task.about}, n = {entry['n']:,})")
+    for task, score in found:
+        _say(f"{model}: {task.id} {score.value:.4f} ({task.about}, n = {score.n:,})")
     with tempfile.TemporaryDirectory(prefix="t2i-parity-submit-") as folder:
         content = model_page.proposal(results, Path(folder), model_index=model_index)
         plan = publish.plan(content, target)
@@ -185,17 +185,14 @@ def _preview(results: Results, records: Iterable[ResultRecord]) -> None:
     from t2i_parity.cards.board import rank_ranges
     from t2i_parity.cards.environment import visible
     from t2i_parity.validation.board import gather
-    from t2i_parity.validation.results import ResultFile
-    from t2i_parity.validation.results import Results as Board
 
-    files = list(results.files)
     for record in records:
-        files.append(ResultFile(Board(tuple(files)).path_for(record), record))
+        results = results.having(results.path_for(record), record)
     ours = {(record.model.id, record.model.revision) for record in records}
-    for table in gather(Board(tuple(files)), title="", source="").tables:
+    for table in gather(results, title="", source="").tables:
         if not any((entry.model, entry.revision) in ours for entry in table.entries):
             continue
-        shift = table.kind == "shift"
+        shift = table.direction == "zero"
         ranks = rank_ranges(
             [
                 None
@@ -203,7 +200,7 @@ def _preview(results: Results, records: Iterable[ResultRecord]) -> None:
                 else (entry.overall.low, entry.overall.high)
                 for entry in table.entries
             ],
-            higher_is_better=table.higher_is_better and not shift,
+            higher_is_better=table.direction == "higher",
         )
         shown = Table(title=Text(f"{table.title} on {table.subset}"), title_justify="left", caption=Text(visible(table.signature)))
         for heading in ("", "rank", "model", "largest shift, pp" if shift else "overall", "spread", "missing"):

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import product
 
 from t2i_parity.cards.validation import CountRow
+from t2i_parity.dataset_builder.controls import CONTROLS
 from t2i_parity.dataset_builder.countries import COUNTRIES, NOUNS
 from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
 from t2i_parity.dataset_builder.schema import DIMENSIONS
 from t2i_parity.dataset_builder.sources import dialect_pairs, geo, lingt2i
 from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES
-from t2i_parity.validation.prompts.model import CONTROLS, Check, Fault, NotRunError, Rows
+from t2i_parity.validation.prompts.model import Check, Fault, NotRunError, Rows
 
 Cell = tuple[str | None, ...]
 

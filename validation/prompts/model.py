@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from t2i_parity.cards.validation import Severity
+from t2i_parity.dataset_builder.controls import CONTROLS
 from t2i_parity.dataset_builder.languages import LANGUAGES, Language
 
 T = TypeVar("T")
-
-CONTROLS = frozenset({"transliterated", "typo_perturbed", "culture_tagged"})
-"""Derivations that make further rows of a meaning beside those of the study's design."""
 
 
 @dataclass(frozen=True, slots=True)
