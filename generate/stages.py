@@ -154,10 +154,9 @@ def judge(
         raise InputError("judge needs a judge, such as hybrid: t2i-parity judge RUN --with JUDGE")
     if opened.record["kind"] != "generation":
         raise InputError(f"{opened.url} is an audit of a text filter and has no images to judge")
-    named = {JUDGES.find(each).name: each for each in instruments}
-    if len(named) < len(instruments):
-        raise InputError("the same judge is given twice; judge with one of its settings first, then with the other and a name of its own")
-    options = judge_settings(list(named), settings, name)
+    names = [JUDGES.find(each).name for each in instruments]
+    options = judge_settings(names, settings, name)
+    named = dict(zip(names, instruments, strict=True))
     with opened.locked():
         # What a crash left of the images half written is no image to judge; generate makes those rows anew.
         opened.tell_set_aside(opened.images().recover(), console)
