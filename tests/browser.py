@@ -96,6 +96,8 @@ def faults(browser: Any) -> list[Any]:
 
 
 LOW_CONTRAST = """
+// As it is at rest: a colour on its way is neither the one before nor the one after.
+document.getAnimations().forEach(animation => animation.finish());
 const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
 const seen = new Map();
 const rgb = css => { if (!seen.has(css)) { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1);

@@ -56,13 +56,9 @@ class Participant:
     """Somebody at a tab of the browser, who uses the keyboard."""
 
     def __init__(self, browser: Any, server: Server, language: str, size: str, rate: Callable[[str], int]) -> None:
-        from selenium.common.exceptions import StaleElementReferenceException
-        from selenium.webdriver.support.ui import WebDriverWait
-
         self.browser, self.url, self.language, self.size, self.rate = browser, server.url, language, size, rate
         browser.switch_to.new_window("tab")
         self.tab = browser.current_window_handle
-        self.wait = WebDriverWait(browser, PATIENCE, poll_frequency=0.05, ignored_exceptions=(StaleElementReferenceException,))
         self.given: list[int] = []
         self.code = ""
         self.here()
@@ -77,8 +73,12 @@ class Participant:
         return self.browser.find_element("css selector", selector)
 
     def shown(self, selector: str) -> Any:
-        self.wait.until(lambda _: self.element(selector).is_displayed())
+        assert soon(lambda: self.element(selector).is_displayed()), (selector, self.element("#alert").text)
         return self.element(selector)
+
+    def press(self, selector: str) -> None:
+        """By the keyboard: where a click lands depends on what has been drawn by then."""
+        self.element(selector).send_keys("\n" if self.element(selector).tag_name == "button" else " ")
 
     def open(self) -> None:
         from selenium.webdriver.support.ui import Select
@@ -92,17 +92,17 @@ class Participant:
         from selenium.webdriver.support.ui import Select
 
         self.open()
-        self.element("#start .main").click()
+        self.press("#start .main")
         becomes(lambda: self.element("#alert").text, texts(self.language)["error_country"])
         Select(self.element("#country")).select_by_value(country)
-        self.element("#lived").click()
-        self.element("#start .main").click()
+        self.press("#lived")
+        self.press("#start .main")
         becomes(lambda: self.element("#alert").text, texts(self.language)["error_consent"])
-        self.element("#agree").click()
-        self.element("#start .main").click()
+        self.press("#agree")
+        self.press("#start .main")
         self.code = self.shown("#code-shown").text
         self.looks_right()
-        self.element("#continue").click()
+        self.press("#continue")
         self.shown("#ask")
 
     def resume(self) -> None:
@@ -110,7 +110,7 @@ class Participant:
         self.browser.execute_script("sessionStorage.clear()")
         self.open()
         self.element("#code").send_keys("0000-0000-0000-0000\n")
-        self.wait.until(lambda _: self.element("#alert").text == texts(self.language)["error_code"])
+        becomes(lambda: self.element("#alert").text, texts(self.language)["error_code"])
         self.element("#code").clear()
         self.element("#code").send_keys(self.code.lower().replace("-", " ") + "\n")
         self.shown("#ask")
@@ -133,7 +133,7 @@ class Participant:
         if before in (0, TOTAL - 5, TOTAL - 1):
             self.looks_right()
         self.type()
-        self.wait.until(lambda _: self.order == before + 1)
+        becomes(lambda: self.order, before + 1)
 
     def looks_right(self) -> None:
         """Direction, contrast, no sideways scrolling; a question fits on the screen."""
@@ -191,10 +191,10 @@ def test_two_people_take_part_in_two_languages_while_the_server_is_killed(runs: 
             # An answer on its way when the server dies is told to be safe, and sent until it arrives.
             english.here()
             english.type()
-            english.wait.until(lambda _: english.element("#alert").text == texts("en")["error_lost"])
+            becomes(lambda: english.element("#alert").text, texts("en")["error_lost"])
         assert len(read_ratings(str(out))) == 8
         with survey(*arguments, port=port) as server:
-            english.wait.until(lambda _: english.order == 5)
+            becomes(lambda: english.order, 5)
             arabic.here()
             arabic.resume()
             becomes(lambda: arabic.order, 4)
@@ -202,7 +202,7 @@ def test_two_people_take_part_in_two_languages_while_the_server_is_killed(runs: 
             for person, order in ((arabic, 4), (english, 5)):
                 person.here()
                 browser.refresh()
-                person.wait.until(lambda _, person=person, order=order: person.order == order)
+                becomes(lambda person=person: person.order, order)
                 person.looks_right()
             for _ in range(3):
                 english.answer()

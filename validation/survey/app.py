@@ -160,11 +160,11 @@ def application(survey: Survey) -> Any:
 
     app.get("/")(index)
     app.head("/")(index)
-    app.post("/survey/start")(start)
-    app.post("/survey/resume")(resume)
-    app.post("/survey/answer")(answer)
+    app.post("/survey/start", response_model=None)(start)
+    app.post("/survey/resume", response_model=None)(resume)
+    app.post("/survey/answer", response_model=None)(answer)
     app.get("/keeper")(lambda: send(keeper))
-    app.post("/keeper/progress")(progress)
+    app.post("/keeper/progress", response_model=None)(progress)
     app.exception_handler(DeclinedError)(refused)
     app.add_middleware(Guard)
     return app

@@ -19,7 +19,8 @@ from t2i_parity.validation.survey.tricks import SUFFIXES
 
 CODE = (
     "__init__.py",
-    "cards/__init__.py", "cards/environment.py", "cards/survey.py", "cards/templates/_page.css.j2", "cards/templates/survey*.j2",
+    "cards/__init__.py", "cards/documents.py", "cards/environment.py", "cards/survey.py", "cards/templates/_page.css.j2",
+    "cards/templates/survey*.j2",
     "dataset_builder/__init__.py", "dataset_builder/countries.py", "dataset_builder/errors.py", "dataset_builder/languages.py",
     "dataset_builder/storage.py", "generate/__init__.py", "generate/parts.py", "validation/__init__.py", "validation/survey/*.py",
     "validation/survey/*.jsonl",
