@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.console import Console
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.prompts import Prompts, load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
@@ -357,7 +358,7 @@ class Comparisons:
 
     content: Compared = field(repr=False)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Every number, in plain lists and dictionaries."""
         return self.content.as_json()
 
