@@ -174,7 +174,7 @@ def test_what_the_judges_saw(rated: tuple[Path, Run], weights: str) -> None:
     assert all(every[key] == pytest.approx(value, abs=1e-6) for key, value in own.items())
     # Proxies' observations are no scores; clip's are.
     command("score", run.url, "--resamples", 0)
-    assert {entry["metric"].split(".")[0] for entry in run.scores()} == {"clip_score", "cross_lingual_gap"}
+    assert {score.metric for score in run.scores()} == {"clip_score", "cross_lingual_gap"}
 
 
 def test_the_command_validates_proxies_and_says_when_they_do_no_better(rated: tuple[Path, Run], tmp_path: Path) -> None:
