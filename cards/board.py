@@ -6,11 +6,12 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from markupsafe import Markup
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment, script_json, visible
 from t2i_parity.metrics.scores import Direction, Unit
 
@@ -166,7 +167,7 @@ def _ranks(table: Table, values: Iterable[Value], *, higher_is_better: bool) -> 
 
 def space(board: Board) -> dict[str, str]:
     """The files of the Space, by name: its README.md, and index.html, which also opens from a disk. Same input, same text."""
-    front: dict[str, Any] = {
+    front: JsonObject = {
         "title": visible(board.title),
         "emoji": "⚖️",
         "colorFrom": "blue",
@@ -208,12 +209,12 @@ def render(board: Board) -> str:
     )
 
 
-def _data(board: Board) -> dict[str, Any]:
+def _data(board: Board) -> JsonObject:
     """What the page's script draws: every text ready to be shown, every rank worked out."""
     return {"level": f"{board.level:.0%}", "tables": [_table(table) for table in board.tables]}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: Table) -> JsonObject:
     shift, up = table.direction == "zero", table.direction == "higher"
     worst = [worst_group(entry, table) for entry in table.entries]
     sized = without_sign if shift else lambda value: value

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.cards.environment import environment
 
 PLOT = "mitigation.svg"
@@ -60,7 +61,7 @@ class Mitigation:
     """A sweep: its record, its lines in the order of the table, and the names of the groups."""
 
     title: str
-    record: Mapping[str, Any]
+    record: Json
     lines: Sequence[Line]
     groups: Sequence[str]
 

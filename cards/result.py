@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from t2i_parity.cards.dataset import hub_license
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Group, Score
@@ -49,7 +50,7 @@ def result_card(card: ResultCard) -> str:
     """The README.md of the run: front matter by which ``load_dataset`` opens each table, the scores, and how they came about."""
     default = next((name for name in ("scored", "images", "prompts") if name in dict(card.configs)), None)
     tags = ["t2i-parity", "text-to-image", "evaluation-results"]
-    front: dict[str, Any] = {
+    front: JsonObject = {
         "pretty_name": card.title,
         **({} if card.published is None else _of_published(card.published)),
         "tags": [*tags, *(["not-for-all-audiences"] if card.published and card.published.toxic else [])],
@@ -71,7 +72,7 @@ def result_card(card: ResultCard) -> str:
     )
 
 
-def _of_published(published: Published) -> dict[str, Any]:
+def _of_published(published: Published) -> JsonObject:
     return {
         "language": list(published.languages),
         # The images stand under the terms of the system that made them, whatever the prompts' licence is.
@@ -81,8 +82,8 @@ def _of_published(published: Published) -> dict[str, Any]:
     }
 
 
-_OF_IMAGES = {"license": "other", "license_name": "see-licences", "license_link": "README.md#licences"}
-_GATE = {
+_OF_IMAGES: JsonObject = {"license": "other", "license_name": "see-licences", "license_link": "README.md#licences"}
+_GATE: JsonObject = {
     "extra_gated_heading": "Agree to how these images may be used",
     "extra_gated_prompt": (
         "Some of these images answer prompts that are harmful on purpose, so that one can see what a system makes of them and whom its "

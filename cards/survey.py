@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
+from t2i_parity.cards.documents import Json
 from t2i_parity.cards.environment import environment
 
 
@@ -36,12 +37,12 @@ class RatingsCard:
     high: int
 
 
-def participant_page(data: Mapping[str, Any], *, title: str, language: str) -> Page:
+def participant_page(data: Json, *, title: str, language: str) -> Page:
     """The participants' page. ``data`` holds every text in every language, so that the language can be changed at any moment."""
     return _page("survey", data, title=title, language=language)
 
 
-def keeper_page(data: Mapping[str, Any]) -> Page:
+def keeper_page(data: Json) -> Page:
     """Progress and quota, which the page asks for with the keeper's token."""
     return _page("survey_keeper", data)
 
@@ -74,7 +75,7 @@ def space_card(*, gradio: str, ratings_hub: str, secret_variable: str, every: in
     return template.render(front=front, ratings_hub=ratings_hub, secret_variable=secret_variable, every=every)
 
 
-def _page(name: str, data: Mapping[str, Any], **values: Any) -> Page:
+def _page(name: str, data: Json, **values: Any) -> Page:
     env = environment()
     script = env.get_template(f"{name}.js.j2").render()
     fingerprint = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment, visible
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Validation:
         """The number of findings of one severity."""
         return sum(finding.severity == severity for finding in self.findings)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Plain lists, strings and numbers."""
         return {
             "source": self.source,

@@ -26,7 +26,7 @@ from t2i_parity.cards.dataset_data import (
 from t2i_parity.dataset_builder import geo_published
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.licenses import UNKNOWN, terms
-from t2i_parity.dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Config
+from t2i_parity.dataset_builder.schema import CONFIGS, DEFAULT_CONFIG, Config, NewRow, Row
 from t2i_parity.dataset_builder.sources import geo
 from t2i_parity.dataset_builder.varieties import VARIETIES
 
@@ -229,12 +229,12 @@ _ORIGIN = ("source", "source_url", "source_revision", "license")
 
 
 def _gathered(
-    columns: Mapping[str, Mapping[str, Sequence[Any]]], key: Callable[[Mapping[str, Any]], str]
-) -> dict[str, tuple[int, list[str], list[dict[str, Any]]]]:
+    columns: Mapping[str, Mapping[str, Sequence[Any]]], key: Callable[[Row], str]
+) -> dict[str, tuple[int, list[str], list[NewRow]]]:
     """Per value of ``key``, the most frequent first: its rows, the configs that have it, and where its rows come from."""
     rows: Counter[str] = Counter()
     configs: dict[str, dict[str, None]] = defaultdict(dict)
-    origins: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    origins: dict[str, list[NewRow]] = defaultdict(list)
     for name, values in columns.items():
         counted = Counter(zip(*(values[column] for column in _ORIGIN), strict=True))
         for origin, number in counted.items():

@@ -13,20 +13,11 @@ import pyarrow as pa
 from t2i_parity.dataset_builder import geo_published, starter
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.repository import SPLIT, content_sha256, hub_configs, read_folder, read_hub, vocabulary_of
-from t2i_parity.dataset_builder.schema import DEFAULT_CONFIG, MINIMUM, Column, check_columns, check_table, text_hashes
+from t2i_parity.dataset_builder.schema import DEFAULT_CONFIG, MINIMUM, Check, Column, check_columns, check_table, text_hashes
 from t2i_parity.dataset_builder.schema import config as declared
 from t2i_parity.dataset_builder.selection import select_rows, wanted
 from t2i_parity.dataset_builder.settings import Arguments, listed, recorded
 from t2i_parity.dataset_builder.storage import card_configs, decode_classes
-
-
-class Check(TypedDict):
-    """What was checked on a prompt: by which check, with which verdict or number, by whom."""
-
-    check: str
-    verdict: str | None
-    score: float | None
-    by: str | None
 
 
 class Prompt(TypedDict):

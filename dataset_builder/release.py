@@ -15,12 +15,11 @@ from huggingface_hub import metadata_load
 
 from t2i_parity.dataset_builder import geo_published
 from t2i_parity.dataset_builder.benchmark import EVAL_YAML
-from t2i_parity.dataset_builder.controls import Row
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.licenses import KNOWN, UNKNOWN, License, terms
 from t2i_parity.dataset_builder.repository import content_sha256, write_repository
-from t2i_parity.dataset_builder.schema import CONFIGS, check_table, config
+from t2i_parity.dataset_builder.schema import CONFIGS, Row, check_table, config
 from t2i_parity.dataset_builder.storage import Folder, card_configs, decode_classes, read_parquet
 from t2i_parity.dataset_builder.varieties import VARIETIES
 

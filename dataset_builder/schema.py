@@ -10,7 +10,7 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -207,11 +207,24 @@ def text_hashes(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray
     return pc.if_else(texts.is_valid(), hashed, pa.scalar(None, pa.string())) if texts.null_count else hashed
 
 
+class Check(TypedDict):
+    """What was checked on a prompt: by which check, with which verdict or number, by whom."""
+
+    check: str
+    verdict: str | None
+    score: float | None
+    by: str | None
+
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row of any config, class names as strings: which columns it has, the config says."""
+NewRow: TypeAlias = dict[str, Any]
+"""A row that is being put together."""
 Values: TypeAlias = str | Sequence[Any] | pa.Array | pa.ChunkedArray | None
 """A column: one value a row, or a single string (or None) that stands in every row."""
 
 
-def table(config_name: str, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+def table(config_name: str, rows: Iterable[Row]) -> pa.Table:
     """Rows (dictionaries with class names as strings) as a checked table of the config's schema: ``table_from_columns``, transposed."""
     names = {column.name for column in config(config_name).all_columns}
     found = list(rows)

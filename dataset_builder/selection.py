@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.schema import Row
 from t2i_parity.dataset_builder.storage import decode_classes
-
-Row = Mapping[str, Any]
 
 MINI = 0.1
 """The share of pairs in ``mini``."""

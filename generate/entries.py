@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from t2i_parity.dataset_builder import vocabulary
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics._common import Signature
-from t2i_parity.metrics.scores import Score
+from t2i_parity.metrics.scores import Row, Score
 from t2i_parity.metrics.stored import instrument
 from t2i_parity.metrics.text_rendering_precision.core import DEFAULT_TOKENIZER
 
@@ -61,7 +61,7 @@ def seen_by(run: Run, judge: str, key: str, ids: Sequence[str]) -> tuple[dict[st
     return {name: [None if row is None else values[name][row] for row in order] for name in seen}, instrument(signatures[0])
 
 
-def stamped(signature: Signature, rows: Sequence[Mapping[str, Any]]) -> Signature:
+def stamped(signature: Signature, rows: Sequence[Row]) -> Signature:
     """A signature that also says which vocabulary of somebody else's these rows' languages and varieties are declared in, if one is."""
     stamp = vocabulary.stamp({row["language"] for row in rows}, {row["variety"] for row in rows})
     return signature if stamp is None else signature.having(vocabulary=stamp)

@@ -28,7 +28,7 @@ from t2i_parity.generate.compare import ScoredRow
 from t2i_parity.generate.parts import Parts
 from t2i_parity.generate.run import Run, fingerprint, image_features
 from t2i_parity.metrics._common import Signature
-from t2i_parity.metrics.scores import Score, ScoreSpec
+from t2i_parity.metrics.scores import Row, Score, ScoreSpec
 
 SHARD_BYTES = 300 * 2**20
 """No part grows beyond this, unless one group of rows does; the hub and its viewer like parts of some hundred megabytes."""
@@ -72,7 +72,7 @@ class PublishedRun:
         return path.endswith(DATA_SUFFIX) and path.split("/")[0] in TABLES and "/" in path
 
 
-def is_toxic(row: Mapping[str, Any]) -> bool:
+def is_toxic(row: Row) -> bool:
     """Whether a row's prompt asks for something harmful on purpose.
 
     >>> is_toxic({"label": "toxic", "dimension": None}), is_toxic({"label": None, "dimension": "R-B"})

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 from rich import box
@@ -20,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 import t2i_parity.metrics as package
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder import publish
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.specs import specs
@@ -106,9 +106,9 @@ def _sdk(readme: Path) -> str:
     return str(_front(readme)["sdk"])
 
 
-def _front(readme: Path) -> dict[str, Any]:
+def _front(readme: Path) -> JsonObject:
     """The card's metadata."""
-    front: dict[str, Any] = yaml.safe_load(readme.read_text(encoding="utf-8").split("---")[1])
+    front: JsonObject = yaml.safe_load(readme.read_text(encoding="utf-8").split("---")[1])
     return front
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.console import Console
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.prompts import Prompts, load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
@@ -154,10 +155,9 @@ def judge(
         raise InputError("judge needs a judge, such as hybrid: t2i-parity judge RUN --with JUDGE")
     if opened.record["kind"] != "generation":
         raise InputError(f"{opened.url} is an audit of a text filter and has no images to judge")
-    named = {JUDGES.find(each).name: each for each in instruments}
-    if len(named) < len(instruments):
-        raise InputError("the same judge is given twice; judge with one of its settings first, then with the other and a name of its own")
-    options = judge_settings(list(named), settings, name)
+    names = [JUDGES.find(each).name for each in instruments]
+    options = judge_settings(names, settings, name)
+    named = dict(zip(names, instruments, strict=True))
     with opened.locked():
         # What a crash left of the images half written is no image to judge; generate makes those rows anew.
         opened.tell_set_aside(opened.images().recover(), console)
@@ -358,7 +358,7 @@ class Comparisons:
 
     content: Compared = field(repr=False)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Every number, in plain lists and dictionaries."""
         return self.content.as_json()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.validation.published_values import Stated
 
 Verdict = Literal["equal", "noted", "differs"]
@@ -100,7 +101,7 @@ class Report:
             members.setdefault(check.group, []).append(check)
         return [Group(name, checks) for name, checks in members.items()]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Plain lists and numbers; null where a number is not one."""
 
         def number(value: float | None) -> float | None:

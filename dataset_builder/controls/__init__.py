@@ -7,13 +7,13 @@ beside them: the pair, the label and the licence are the original's, ``derived_f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-Row = Mapping[str, Any]
+from t2i_parity.dataset_builder.schema import Check, NewRow, Row
 
 TRANSLITERATED, TYPOS, TAGGED, NEUTRAL = "transliterated", "typo_perturbed", "culture_tagged", "culture_neutral"
 """What a control makes: rows of the derivation by that name, and the neutral twins of tagged rows, which are copies, word for word."""
@@ -33,14 +33,14 @@ _SUBSETS = {
 _OF_THE_TEXT = ("script", "text_sha256", "checks")
 
 
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+def rows_of(table: pa.Table) -> list[NewRow]:
     """A prompts table as decoded rows."""
     from t2i_parity.dataset_builder.storage import decode_classes
 
     return list(decode_classes(table).to_pylist())
 
 
-def derived(original: Row, key: str, **changes: Any) -> dict[str, Any]:
+def derived(original: Row, key: str, **changes: Any) -> NewRow:
     """A row made from another: its columns, less what was true of its text alone, with the changes; ``key`` ends its ``prompt_id``."""
     row = {name: value for name, value in original.items() if name not in _OF_THE_TEXT}
     return {**row, "prompt_id": f"{original['prompt_id']}-{key}", "derived_from": original["prompt_id"], **changes}
@@ -81,7 +81,7 @@ def control_of(row: Row) -> Control | None:
     return Control(kind, found[0] if found else None, int(found[1]) if len(found) > 1 else None)
 
 
-def check(name: str, verdict: str | None = None, score: float | None = None, by: str | None = None) -> dict[str, Any]:
+def check(name: str, verdict: str | None = None, score: float | None = None, by: str | None = None) -> Check:
     """One entry of the column ``checks``."""
     return {"check": name, "verdict": verdict, "score": score, "by": by}
 

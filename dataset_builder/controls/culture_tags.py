@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
 
-from t2i_parity.dataset_builder.controls import NEUTRAL, TAGGED, Row, control_of, derived, originals
+from t2i_parity.dataset_builder.controls import NEUTRAL, TAGGED, control_of, derived, originals
 from t2i_parity.dataset_builder.countries import countries
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES, LINGT2I_LANGUAGES, Culture, Having
+from t2i_parity.dataset_builder.schema import NewRow, Row
 
 VERSION = "1.0"
 
@@ -78,7 +78,7 @@ def names_a_culture(prompt: str) -> bool:
     return _named().search(prompt) is not None
 
 
-def derive(rows: Sequence[Row], *, cultures: Iterable[str] = LINGT2I_LANGUAGES, dimension: str | None = None) -> Iterator[dict[str, Any]]:
+def derive(rows: Sequence[Row], *, cultures: Iterable[str] = LINGT2I_LANGUAGES, dimension: str | None = None) -> Iterator[NewRow]:
     """For each English prompt its neutral twin and one tagged prompt a culture (by language code), all English.
 
     The twin is the original text as a row of its own (subset ``culture_neutral``), so that a run over this control holds both sides;

@@ -17,9 +17,10 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from t2i_parity.dataset_builder.controls import TRANSLITERATED, Row, derived, originals
+from t2i_parity.dataset_builder.controls import TRANSLITERATED, derived, originals
 from t2i_parity.dataset_builder.errors import InputError, require
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.dataset_builder.schema import NewRow, Row
 
 VERSION = "1.0"
 STUDY_LANGUAGES = ("ar", "hi", "zh")
@@ -52,7 +53,7 @@ def transliterate(text: str, language: str) -> str:
     return latin
 
 
-def derive(rows: Sequence[Row], *, languages: Iterable[str] = (), dimension: str | None = None) -> Iterator[dict[str, Any]]:
+def derive(rows: Sequence[Row], *, languages: Iterable[str] = (), dimension: str | None = None) -> Iterator[NewRow]:
     """One row a prompt in another script than Latin (of the given languages and dimension), in Latin letters.
 
     Rows that a control made, and rows of text rendering, whose prompts are English but for the text, are passed over.

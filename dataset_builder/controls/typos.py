@@ -24,15 +24,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from t2i_parity.dataset_builder.controls import TYPOS, Row, check, control_of, derived, originals
+from t2i_parity.dataset_builder.controls import TYPOS, check, control_of, derived, originals
 from t2i_parity.dataset_builder.controls.encoders import TextEncoder
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES, SCRIPTS
+from t2i_parity.dataset_builder.schema import NewRow, Row
 from t2i_parity.dataset_builder.varieties import VARIETIES
 
 VERSION = "1.0"
@@ -183,7 +183,7 @@ def derive(
     tolerance: float = TOLERANCE,
     max_steps: int = MAX_STEPS,
     varieties: Iterable[str] = (),
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[NewRow]:
     """One typo row a pair, variety and seed, in the order of the variety rows.
 
     Args:
@@ -259,7 +259,7 @@ def _match(tasks: Sequence[_Task], encoder: TextEncoder, tolerance: float, max_s
             task.saw(similarity(task, text), text)
 
 
-def _row(task: _Task, signature: str) -> dict[str, Any]:
+def _row(task: _Task, signature: str) -> NewRow:
     search, name = task.search, _name(task.other)
     assert search.best is not None
     reached, rate, text = search.best

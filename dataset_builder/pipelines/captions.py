@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from t2i_parity.dataset_builder.errors import InputError, first_line
-from t2i_parity.dataset_builder.schema import LABELS, text_sha256
+from t2i_parity.dataset_builder.schema import LABELS, NewRow, Row, text_sha256
 from t2i_parity.dataset_builder.sources.reading import Upstream
 
 TEXT_COLUMNS = ("caption", "text", "description", "prompt", "sentence")
@@ -105,7 +105,7 @@ def read_captions(
 # Inside
 
 
-def _rows(upstream: Upstream, place: str, split: str) -> tuple[str, Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]]:
+def _rows(upstream: Upstream, place: str, split: str) -> tuple[str, Iterator[Row] | Sequence[Row]]:
     name = upstream.only
     if name is None:
         # DOCCI's own layout, then COCO's, then whatever parquet files a split has.
@@ -136,9 +136,9 @@ def _rows(upstream: Upstream, place: str, split: str) -> tuple[str, Iterator[Map
     raise InputError(f"{where}: expected .csv, .jsonl, .json (COCO's captions) or .parquet")
 
 
-def _coco(content: Any) -> list[dict[str, Any]]:
+def _coco(content: Any) -> list[NewRow]:
     """COCO's annotations: the first caption (the lowest id) of every image."""
-    first: dict[int, dict[str, Any]] = {}
+    first: dict[int, NewRow] = {}
     for annotation in content["annotations"]:
         image, number = int(annotation["image_id"]), int(annotation["id"])
         if image not in first or number < first[image]["caption_id"]:
@@ -146,7 +146,7 @@ def _coco(content: Any) -> list[dict[str, Any]]:
     return [first[image] for image in sorted(first)]
 
 
-def _column(row: Mapping[str, Any], given: str | None, usual: Sequence[str], where: str, option: str, *, needed: bool = True) -> str:
+def _column(row: Row, given: str | None, usual: Sequence[str], where: str, option: str, *, needed: bool = True) -> str:
     for name in [given] if given else usual:
         if name in row:
             return str(name)

@@ -34,6 +34,7 @@ from t2i_parity.dataset_builder.pipelines.constraints import checked_text, conve
 from t2i_parity.dataset_builder.pipelines.lingt2i import CONSTRAINTS, similarities
 from t2i_parity.dataset_builder.pipelines.roles import Role
 from t2i_parity.dataset_builder.pipelines.steps import Step, Text, asked
+from t2i_parity.dataset_builder.schema import Check, NewRow
 from t2i_parity.dataset_builder.varieties import STUDY_VARIETIES, VARIETIES
 
 TEMPLATES = ("benign", "convert", "standard", "round_trip")
@@ -210,7 +211,7 @@ class Dialect:
 
     # Rows
 
-    def rows(self, texts: Sequence[Text], audit: Audit | None = None) -> list[dict[str, Any]]:
+    def rows(self, texts: Sequence[Text], audit: Audit | None = None) -> list[NewRow]:
         """Rows of ``dialect`` or ``dialect_crosslingual``, with the audit's scores in their checks."""
         toxic = {caption.id for caption in self.toxic.items} if self.toxic else set()
         rows = []
@@ -388,7 +389,7 @@ class Deviation:
 class Audit:
     """What the audit came to: each row's checks by prompt_id, and the deviations."""
 
-    checks: Mapping[str, list[dict[str, Any]]]
+    checks: Mapping[str, list[Check]]
     deviations: tuple[Deviation, ...]
 
 
@@ -397,7 +398,7 @@ def audit(trips: Sequence[Text], lost: Sequence[Text], scorers: Mapping[str, Sco
 
     For toxicity the score of the round trip less that of the base; for meaning the cosine of the two (Appendix D).
     """
-    checks: dict[str, list[dict[str, Any]]] = {text.id: [] for text in trips}
+    checks: dict[str, list[Check]] = {text.id: [] for text in trips}
     back, source = [text.data["back"] for text in trips], [text.data["source"] for text in trips]
     measured: list[tuple[str, str, list[float | None]]] = []
     for name, scorer in scorers.items():
@@ -438,7 +439,7 @@ def _deviation(scorer: str, variety: str, label: str, values: Sequence[float | N
     return Deviation(scorer, variety, label, n, len(values) - n + lost, mean, low, high, absolute)
 
 
-def distribution(seeds: Sequence[Text], converted: Sequence[Text], lost: Sequence[Text], kept: Sequence[Text]) -> list[dict[str, Any]]:
+def distribution(seeds: Sequence[Text], converted: Sequence[Text], lost: Sequence[Text], kept: Sequence[Text]) -> list[NewRow]:
     """Per label and category: captions, conversions and refusals of each variety, and what the strict intersection keeps (Table 13)."""
     found = []
     for label, category in dict.fromkeys((text.data["label"], text.data["category"]) for text in seeds):

@@ -27,7 +27,7 @@ from t2i_parity.dataset_builder.pipelines.review import Verdict
 from t2i_parity.dataset_builder.pipelines.roles import Role
 from t2i_parity.dataset_builder.pipelines.sampling import rank, stratified
 from t2i_parity.dataset_builder.pipelines.steps import Outcome, Step, Text, asked
-from t2i_parity.dataset_builder.schema import DIMENSIONS
+from t2i_parity.dataset_builder.schema import DIMENSIONS, NewRow
 
 CONSTRAINTS = "dataset_builder.pipelines.constraints 1"
 """Who checked the constraints, as rows name it."""
@@ -396,7 +396,7 @@ class LingT2I:
 
     # Rows and samples
 
-    def rows(self, texts: Sequence[Text], checks: Sequence[Verdict] = ()) -> list[dict[str, Any]]:
+    def rows(self, texts: Sequence[Text], checks: Sequence[Verdict] = ()) -> list[NewRow]:
         """Rows of ``lingt2i_content``, with what people said of them in their checks."""
         said: dict[str, list[Verdict]] = {}
         for verdict in checks:

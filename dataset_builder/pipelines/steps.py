@@ -21,6 +21,7 @@ from t2i_parity.dataset_builder.chat import Usage
 from t2i_parity.dataset_builder.errors import InputError, first_line
 from t2i_parity.dataset_builder.pipelines.calls import Call, Desk, Got, Tally
 from t2i_parity.dataset_builder.pipelines.template import Template
+from t2i_parity.dataset_builder.schema import Check
 from t2i_parity.dataset_builder.storage import Folder
 
 VERSION = "1"
@@ -43,7 +44,7 @@ class Text:
     made_from: str | None = None
     producer: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
-    checks: tuple[Mapping[str, Any], ...] = ()
+    checks: tuple[Check, ...] = ()
     fault: str | None = None
     why: str | None = None
 
@@ -62,7 +63,7 @@ class Text:
         """The same text, out."""
         return replace(self, fault=fault, why=why)
 
-    def checked(self, *checks: Mapping[str, Any]) -> Text:
+    def checked(self, *checks: Check) -> Text:
         """The same text with more checks."""
         return replace(self, checks=(*self.checks, *checks))
 

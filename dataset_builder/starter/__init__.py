@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib import resources
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
-from t2i_parity.dataset_builder.schema import table
+from t2i_parity.dataset_builder.schema import NewRow, table
 from t2i_parity.dataset_builder.sources import geo
 from t2i_parity.dataset_builder.varieties import VARIETIES
 
@@ -22,9 +22,6 @@ LICENSE = "CC-BY-4.0"
 WRITER = "T2I Parity team, drafted with a large language model (Claude), no native-speaker review"
 TRANSLATOR = "large language model (Claude), machine translation, no native-speaker review"
 CONVERTER = "large language model (Claude), machine-made dialect conversion, no native-speaker review"
-
-Row: TypeAlias = dict[str, Any]
-"""A row, or a line of a file, of one config: each has columns of its own (``schema``)."""
 
 
 def tables() -> dict[str, pa.Table]:
@@ -38,13 +35,13 @@ def tables() -> dict[str, pa.Table]:
     }
 
 
-def _lines(name: str) -> Iterator[Row]:
+def _lines(name: str) -> Iterator[NewRow]:
     text = (resources.files(__package__) / name).read_text(encoding="utf-8")
     for line in text.splitlines():
         yield json.loads(line)
 
 
-def _row(subset: str, meaning: str, key: str, first: str, made_by: tuple[str, str], derivation: str, **columns: Any) -> Row:
+def _row(subset: str, meaning: str, key: str, first: str, made_by: tuple[str, str], derivation: str, **columns: Any) -> NewRow:
     """One row of a meaning; ``first`` is the key (language or variety) that was written first and that the others were made from."""
     original = key == first
     return {
@@ -62,7 +59,7 @@ def _row(subset: str, meaning: str, key: str, first: str, made_by: tuple[str, st
     }
 
 
-def _content_rows() -> Iterator[Row]:
+def _content_rows() -> Iterator[NewRow]:
     for line in _lines("lingt2i_content.jsonl"):
         for code, prompt in line["prompts"].items():
             yield _row(
@@ -71,7 +68,7 @@ def _content_rows() -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _text_rows() -> Iterator[Row]:
+def _text_rows() -> Iterator[NewRow]:
     """The description stays English in every row and only the rendered text changes, as in LingT2I (§3.3)."""
     backgrounds = {line["background"]: line for line in _lines("lingt2i_text_backgrounds.jsonl")}
     for line in _lines("lingt2i_text.jsonl"):
@@ -84,7 +81,7 @@ def _text_rows() -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _dialect_rows() -> Iterator[Row]:
+def _dialect_rows() -> Iterator[NewRow]:
     for line in _lines("dialect.jsonl"):
         for code, prompt in line["prompts"].items():
             yield _row(
@@ -93,7 +90,7 @@ def _dialect_rows() -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _crosslingual_rows() -> Iterator[Row]:
+def _crosslingual_rows() -> Iterator[NewRow]:
     """German beside Bavarian and Modern Standard beside Egyptian Arabic; a pair is one meaning in one of the two."""
     for line in _lines("dialect_crosslingual.jsonl"):
         for standard, regional in (("de", "bar"), ("ar", "arz")):

@@ -159,7 +159,7 @@ class VlmJudge:
         """What is asked about a row's picture."""
         return self.prompt.request([picture], how=self.how(), language=language_of(row), prompt=row["prompt"])
 
-    def read(self, completion: Completion) -> dict[str, Any]:
+    def read(self, completion: Completion) -> Observation:
         """The observation's own columns. Raises AnswerError when the answer cannot be used."""
         raise NotImplementedError
 
@@ -175,19 +175,19 @@ class VlmJudge:
         asked = [self.request(row, picture) for row, picture in zip(rows, pictures, strict=True)]
         return [self.observation(result) for result in self.answers(asked)]
 
-    def answers(self, asked: Sequence[ChatRequest], attempts: int | None = None) -> list[Answered[dict[str, Any]] | Unanswered]:
+    def answers(self, asked: Sequence[ChatRequest], attempts: int | None = None) -> list[Answered[Observation] | Unanswered]:
         """What was answered, in the order of the requests, each asked ``attempts`` times at most; their tokens go on the bill."""
         results = answers(self.chat, asked, self.read, attempts=attempts or self.settings.attempts)
         self._usage = sum((result.usage for result in results), self._usage)
         return results
 
-    def observation(self, result: Answered[dict[str, Any]] | Unanswered) -> dict[str, Any] | Failure:
+    def observation(self, result: Answered[Observation] | Unanswered) -> Observation | Failure:
         """A row's observation with the columns that all judges of this kind have."""
         if isinstance(result, Unanswered):
             return Failure(result.reason, refused=result.refused)
         return {**result.value, "answer": result.completion.text, **self.spent(result.attempts, result.usage)}
 
-    def spent(self, attempts: int, usage: Usage) -> dict[str, Any]:
+    def spent(self, attempts: int, usage: Usage) -> Observation:
         """Attempts, tokens and cost as columns; tokens that the service did not count are null."""
         counted = usage != Usage()
         return {

@@ -99,8 +99,9 @@ def _calibrate(
     from t2i_parity.generate.judges import JUDGES, load
     from t2i_parity.generate.stages import judge_settings
 
-    named = {JUDGES.find(each).name: each for each in instruments}
-    options = judge_settings(list(named), settings)
+    names = [JUDGES.find(each).name for each in instruments]
+    options = judge_settings(names, settings)
+    named = dict(zip(names, instruments, strict=True))
     chosen = listed(inside)
     if unknown := sorted(set(chosen) - set(SETTINGS)):
         raise InputError(f"--in {','.join(unknown)}: expected some of {', '.join(SETTINGS)}")

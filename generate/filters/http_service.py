@@ -100,7 +100,7 @@ class HttpService:
         bodies = [filled(self._request, worded(text, self.settings.wording)) for text in texts]
         return [self._verdict(answer) for answer in self._client.post_all(self._path, bodies)]
 
-    def _verdict(self, answer: dict[str, Any] | RequestError) -> Verdict | Failure:
+    def _verdict(self, answer: Any) -> Verdict | Failure:
         if isinstance(answer, RequestError):
             return Failure(str(answer))
         score: float | None = None

@@ -63,7 +63,7 @@ class OpenAIModeration:
         bodies = [{"model": self.settings.model, "input": worded(text, self.settings.wording)} for text in texts]
         return [self._verdict(answer) for answer in self._client.post_all("moderations", bodies)]
 
-    def _verdict(self, answer: dict[str, Any] | RequestError) -> Verdict | Failure:
+    def _verdict(self, answer: Any) -> Verdict | Failure:
         if isinstance(answer, RequestError):
             return Failure(str(answer))
         results = answer.get("results")

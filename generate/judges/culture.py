@@ -9,7 +9,6 @@ cannot be read is missing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +17,7 @@ from t2i_parity.dataset_builder.chat import Completion, JsonSchema
 from t2i_parity.dataset_builder.controls.culture_tags import CULTURES
 from t2i_parity.dataset_builder.languages import LINGT2I_LANGUAGES
 from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings, one_of
+from t2i_parity.generate.rows import Observation
 
 NO_CULTURE = "None"
 TAGS: tuple[str, ...] = (*(CULTURES[code].expected for code in LINGT2I_LANGUAGES), "Other", "Mixed", NO_CULTURE)
@@ -87,7 +87,7 @@ class Culture(VlmJudge):
     schema = SCHEMA
     saw: Mapping[str, pa.DataType] = {"culture": pa.string(), "elements": pa.list_(pa.string()), "specificity": pa.int32()}
 
-    def read(self, completion: Completion) -> dict[str, Any]:
+    def read(self, completion: Completion) -> Observation:
         """The tag, the kinds of elements without repetition, and the specificity.
 
         Raises AnswerError also for an answer that contradicts itself: no culture with a specificity, or a culture with none.

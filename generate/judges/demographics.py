@@ -15,6 +15,7 @@ import pyarrow as pa
 from t2i_parity.dataset_builder.answers import fitting, json_in, whole
 from t2i_parity.dataset_builder.chat import Completion, JsonSchema
 from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings, one_of
+from t2i_parity.generate.rows import Observation
 from t2i_parity.metrics.bias_entropy.core import ATTRIBUTES, CATEGORIES
 
 MOST = 20
@@ -74,7 +75,7 @@ class Demographics(VlmJudge):
     schema = SCHEMA
     saw: Mapping[str, pa.DataType] = {"people": pa.list_(pa.struct([(name, pa.string()) for name in ATTRIBUTES]))}
 
-    def read(self, completion: Completion) -> dict[str, Any]:
+    def read(self, completion: Completion) -> Observation:
         """The people, each attribute a declared category or None."""
         answer = json_in(whole(completion))
         for person in _listed(answer):

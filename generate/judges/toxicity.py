@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
 from t2i_parity.dataset_builder.answers import AnswerError, shortened, whole
 from t2i_parity.dataset_builder.chat import Completion
 from t2i_parity.generate.backends.vlm import Prompt, VlmJudge, VlmSettings
+from t2i_parity.generate.rows import Observation
 
 VERDICTS: dict[str, list[float] | None] = {"yes": [1.0], "no": [0.0], "uncertain": None}
 """What may be answered, and the probability of being unsafe that it stands for."""
@@ -47,7 +47,7 @@ class Toxicity(VlmJudge):
     prompt = PROMPT
     saw: Mapping[str, pa.DataType] = {"verdict": pa.string(), "probabilities": pa.list_(pa.float64())}
 
-    def read(self, completion: Completion) -> dict[str, Any]:
+    def read(self, completion: Completion) -> Observation:
         """The verdict, and its probability."""
         verdict = verdict_in(whole(completion))
         return {"verdict": verdict, "probabilities": VERDICTS[verdict]}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -239,7 +239,7 @@ class Rater(VlmJudge):
             )
         return [self.observation(result) for result in results]
 
-    def read(self, completion: Completion) -> dict[str, Any]:
+    def read(self, completion: Completion) -> Observation:
         """The likeliest tokens in the place of the answer's one word. Raises AnswerError when none of them is a rating word."""
         if not completion.tokens:
             raise AnswerError("no log-probabilities came with it")

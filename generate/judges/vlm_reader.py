@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 
@@ -94,7 +94,7 @@ class VlmReader(VlmJudge):
             [picture], how=self.how(), language=language_of(row), native=language.native_name, script=language.script
         )
 
-    def read(self, completion: Completion) -> dict[str, Any]:
+    def read(self, completion: Completion) -> Observation:
         """What stands between the marks."""
         return {"text": marked(whole(completion))}
 
@@ -114,14 +114,14 @@ class VlmReader(VlmJudge):
             self._row(row, results[end - max(1, len(found)) : end], len(found)) for row, found, end in zip(rows, boxes, ends, strict=True)
         ]
 
-    def _row(self, row: ImageRow, results: Sequence[Answered[dict[str, Any]] | Unanswered], crops: int) -> dict[str, Any] | Failure:
+    def _row(self, row: ImageRow, results: Sequence[Answered[Observation] | Unanswered], crops: int) -> Observation | Failure:
         for number, result in enumerate(results):
             if isinstance(result, Unanswered):
                 return Failure(f"line {number}: {result.reason}" if crops else result.reason, refused=result.refused)
         read = [result for result in results if isinstance(result, Answered)]
         usage = sum((result.usage for result in read), Usage())
         return {
-            "text": joined_lines("\n".join(result.value["text"] for result in read), LANGUAGES[row["language"]]),
+            "text": joined_lines("\n".join(str(result.value["text"]) for result in read), LANGUAGES[row["language"]]),
             "crops": crops,
             "answer": "\n".join(result.completion.text for result in read),
             **self.spent(max(result.attempts for result in read), usage),

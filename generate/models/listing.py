@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.console import fact_sheet
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.registry import Key, Weights
@@ -77,7 +77,7 @@ def _size(entry: CatalogModel) -> str:
     return "–" if entry.width is None else f"{entry.width}" if entry.width == entry.height else f"{entry.width}×{entry.height}"
 
 
-def as_json(entries: Iterable[CatalogModel]) -> list[dict[str, Any]]:
+def as_json(entries: Iterable[CatalogModel]) -> list[JsonObject]:
     """Every declared field, and what ``load`` makes of it."""
     return [{**asdict(entry), "more": dict(entry.more), "hub_id": entry.hub_id, "defaults": entry.defaults} for entry in entries]
 

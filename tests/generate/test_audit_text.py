@@ -107,7 +107,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[Score]]
     return run, run.scores()
 
 
-def value_of(scores: Sequence[Score], name: str, group: Group, signed: str = "function:test_audit_text:one") -> Score:
+def value_of(scores: Sequence[Score], name: str, group: Group, signed: str = "function:test_audit_text=one") -> Score:
     found = [score for score in scores if score.spec.name == name and score.group == group and signed in str(score.signature)]
     assert len(found) == 1, (name, group, [str(score.signature) for score in found])
     return found[0]
@@ -154,7 +154,7 @@ def test_score_shifts_are_paired_t_tests(audited: tuple[Run, list[Score]]) -> No
         assert found.spec.unit == "score"
         assert value_of(scores, "score_shift.p_value", group).value == pytest.approx(expected.pvalue)
     assert value_of(scores, "score_shift.delta", Group(variety="AAVE", label="benign")).value > 0.1
-    assert not [score for score in scores if score.metric == "score_shift" and ":other|" in str(score.signature)], "it has no score"
+    assert not [score for score in scores if score.metric == "score_shift" and "=other|" in str(score.signature)], "it has no score"
 
 
 def test_shifts_that_cannot_be_tested_have_no_p_value() -> None:
@@ -179,7 +179,7 @@ def test_categories_are_corrected_over_all_cells(audited: tuple[Run, list[Score]
     cells = [
         score
         for score in scores
-        if score.spec.name == "dialect_penalty.delta_fpr_pp" and "|by:category" in str(score.signature) and ":one|" in str(score.signature)
+        if score.spec.name == "dialect_penalty.delta_fpr_pp" and "|by:category" in str(score.signature) and "=one|" in str(score.signature)
     ]
     assert {score.group for score in cells} == {Group(variety=code, category=f"benign {part}") for code in VARIETIES for part in "AB"}
     assert sum(score.n + score.n_missing for score in cells) == len(VARIETIES) * MEANINGS / 2

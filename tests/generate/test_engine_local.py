@@ -492,8 +492,8 @@ def test_settings_of_several_judges_say_whose_they_are(prompts: Path, tmp_path: 
     command("generate", "--model", "glyph", "--prompts", prompts, "--config", "lingt2i_text", "--limit", "10", "--out", run)
     command("judge", run, "--with", "tesseract", "--set", "tesseract.layout=page", "--as", "page")
     assert "layout:page" in Run.open(str(run)).record["judges"]["page"]
-    assert "expected JUDGE.NAME=VALUE" in error_of("judge", run, "--with", "tesseract", "--with", "eyes", "--set", "layout=page")
-    assert "--as names one judge's observations" in error_of("judge", run, "--with", "tesseract", "--with", "eyes", "--as", "x")
+    assert "expected JUDGE.NAME=VALUE" in error_of("judge", run, "--with", "tesseract", "--with", "rapidocr", "--set", "layout=page")
+    assert "--as names one judge's observations" in error_of("judge", run, "--with", "tesseract", "--with", "rapidocr", "--as", "x")
     assert "given twice" in error_of("judge", run, "--with", "tesseract", "--with", "tesseract")
     assert "--actors goes with --engine ray" in error_of("judge", run, "--with", "tesseract", "--actors", "2")
     assert "--ray-address goes with --engine ray" in error_of(

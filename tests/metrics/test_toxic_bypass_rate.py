@@ -197,7 +197,7 @@ def test_a_prompt_in_five_varieties_is_one_cluster() -> None:
 @pytest.mark.parametrize(
     ("keywords", "told"),
     [
-        *(({name: [True, 1]}, f"column '{name}', row 1: expected bool or None, got 1") for name in IMAGES),
+        *(({name: [True, 2]}, f"column '{name}', row 1: expected bool or None, got 2") for name in IMAGES),
         ({"guarded_variety": [True]}, "column 'guarded_variety', row 1"),
         ({"conditioning": "all"}, "conditioning: expected one of 'both', 'reference', got 'all'"),
         ({"groups": "AA"}, "column 'groups', row 0: expected a list"),

@@ -194,7 +194,7 @@ def test_clusters_in_both_configurations(load: Load) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"correct": [None, True, 1, True]}, r"column 'correct', row 2: expected bool or None, got 1 \(int\)"),
+    ({"correct": [None, True, 2, True]}, r"column 'correct', row 2: expected bool or None, got 2 \(int\)"),
     ({"correct": [None, True, math.nan, True]}, "column 'correct', row 2: .*got nan"),
     ({"correct": "yes"}, "column 'correct', row 0: expected a list"),
     ({"correct": [], "groups": []}, "column 'correct', row 0: expected at least one row"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.countries import COUNTRIES, CountrySet, countries
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.geo_published import OVERALL, published
@@ -63,7 +64,7 @@ class Analysis:
     proxies: tuple[ProxyResult, ...]
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Plain lists, strings and numbers."""
         return {**asdict(self), "proxies": [{**asdict(each), "verdict": each.verdict} for each in self.proxies]}
 

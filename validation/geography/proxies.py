@@ -18,6 +18,7 @@ import pyarrow as pa
 import scipy.stats
 
 from t2i_parity.dataset_builder.errors import InputError
+from t2i_parity.dataset_builder.schema import NewRow
 from t2i_parity.generate.run import Run
 from t2i_parity.validation.geography.study import BoolArray, FloatArray, IntArray, Study
 from t2i_parity.validation.survey.ratings import CONDITIONS
@@ -316,7 +317,7 @@ def read_runs(urls: Sequence[str]) -> Seen:
 
 
 def _observed(run: Run, judge: str, table: pa.Table, signatures: dict[str, str]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.to_pylist()
+    rows: list[NewRow] = table.to_pylist()
     for row in rows:
         if signatures.setdefault(judge, row["judge"]) != row["judge"]:
             raise InputError(

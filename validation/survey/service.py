@@ -7,14 +7,13 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
 from t2i_parity.cards.documents import JsonObject
 from t2i_parity.validation.survey.pictures import Picture
 from t2i_parity.validation.survey.ratings import SCALE, SCHEMA, excluded
-from t2i_parity.validation.survey.storage import Answers, Secret, Session, data_uri, new_code, normal_code, today
+from t2i_parity.validation.survey.storage import AnswerRow, Answers, Secret, Session, data_uri, new_code, normal_code, today
 from t2i_parity.validation.survey.study import QUOTA, SKIPPED, Design, Item
 from t2i_parity.validation.survey.texts import interface_languages
 
@@ -134,7 +133,7 @@ class Survey:
     def _webp(self, key: str) -> bytes:
         return self.tricks[key] if key in self.tricks else self.pictures[key].webp
 
-    def _row(self, session: Session, order: int, rating: int | None, language: str) -> dict[str, Any]:
+    def _row(self, session: Session, order: int, rating: int | None, language: str) -> AnswerRow:
         item = session.items[order]
         picture = self.pictures.get(item.shown[0]) if item.question == "representativeness" else None
         single = item.question in ("representativeness", "trick")
@@ -182,14 +181,14 @@ class Survey:
             "most": max(counts, default=0),
         }
 
-    def _count(self, country: str, row: Mapping[str, Any]) -> None:
+    def _count(self, country: str, row: AnswerRow) -> None:
         with self._counting:
             tally = self._tallies.setdefault(country, _Tally())
             tally.answers += 1
             if row["question"] == "representativeness" and row["status"] == "ok":
                 tally.rated[row["image_id"]] += 1
 
-    def _count_finished(self, country: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _count_finished(self, country: str, rows: Sequence[AnswerRow]) -> None:
         failed = len(excluded(pa.Table.from_pylist([dict(row) for row in rows], schema=SCHEMA)))
         with self._counting:
             self._tallies[country].finished += 1

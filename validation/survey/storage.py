@@ -16,12 +16,12 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,6 +45,9 @@ PARTS_AT_MOST = 50
 """Parts, each of one participant, from which the next opening makes one."""
 _MISREAD = str.maketrans("ILO", "110")
 _PARTICIPANT = re.compile(r"[0-9a-f]{24}")
+
+AnswerRow: TypeAlias = dict[str, Any]
+"""One answer of a participant: the columns of ``ratings.SCHEMA``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class Session:
     participant: str
     country: str
     items: Sequence[Item]
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[AnswerRow] = field(default_factory=list)
     finished: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -175,7 +178,7 @@ class Answers:
         self.sessions[participant] = session
         return session
 
-    def add(self, session: Session, row: Mapping[str, Any]) -> None:
+    def add(self, session: Session, row: AnswerRow) -> None:
         """Append an answer, durable when this returns; the last one moves the participant's answers into a part.
 
         The caller holds ``session.lock``. Raises OSError when it could not be written; then nothing of it is kept.
@@ -252,7 +255,7 @@ def _session(path: Path) -> Session:
     return session
 
 
-def _read_journal(path: Path) -> list[dict[str, Any]]:
+def _read_journal(path: Path) -> list[AnswerRow]:
     """The rows of a journal, one an order; what a kill left of a last line is cut off, since it was not acknowledged."""
     if not path.exists():
         return []
@@ -262,7 +265,7 @@ def _read_journal(path: Path) -> list[dict[str, Any]]:
         with open(path, "r+b") as file:
             file.truncate(len(whole))
             os.fsync(file.fileno())
-    rows: list[dict[str, Any]] = []
+    rows: list[AnswerRow] = []
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             row = json.loads(line)
