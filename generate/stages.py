@@ -20,7 +20,7 @@ from t2i_parity.cards.documents import JsonObject
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.prompts import Prompts, load_prompts
 from t2i_parity.dataset_builder.schema import PAIRED
-from t2i_parity.dataset_builder.settings import Arguments, Pairs, listed, owned, pairs, recorded
+from t2i_parity.dataset_builder.settings import Arguments, Pairs, owned, pairs, recorded
 from t2i_parity.dataset_builder.storage import Folder
 from t2i_parity.generate.engine.collect import Tally
 from t2i_parity.generate.entries import Scores, ScoreSettings
@@ -432,7 +432,8 @@ def _maker(
     loading: Loading, engine: Engine, devices: str | Iterable[str], ray_address: str | None, actors: int, gpus: float | None
 ) -> AbstractContextManager[Maker]:
     """What makes the images, as a context that ends the processes that it began."""
-    chosen = listed(devices) if isinstance(devices, str) else tuple(devices)
+    # One device may be named twice: it then holds two copies of the model.
+    chosen = tuple(part.strip() for part in devices.split(",") if devices) if isinstance(devices, str) else tuple(devices)
     if engine == "ray":
         if chosen:
             raise InputError("--devices goes with --engine local; with ray, --actors and --gpus-per-actor say where the model runs")

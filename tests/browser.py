@@ -69,8 +69,13 @@ def soon(read: Callable[[], T], seconds: float = PATIENCE) -> T:
 
 def becomes(read: Callable[[], T], expected: T) -> None:
     """Wait until ``read`` gives what is expected."""
-    soon(lambda: read() == expected)
-    assert read() == expected
+    found: list[T] = []
+
+    def right() -> bool:
+        found.append(read())
+        return found[-1] == expected
+
+    assert soon(right), f"expected {expected!r}, found {found[-1]!r} at last"
 
 
 def show(browser: Any, page: Path, *, width: int = 1400, fragment: str = "", scheme: str = "light") -> None:

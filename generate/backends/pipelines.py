@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from t2i_parity.cards.documents import JsonObject
+
 Encoded: TypeAlias = dict[str, Any]
 """What one text became: tensors without a batch dimension, by the name under which the pipeline's call takes them."""
 
@@ -301,6 +303,25 @@ def default_side(pipeline: Any) -> int | None:
         sample = getattr(getattr(denoiser, "config", None), "sample_size", None)
     factor = getattr(pipeline, "vae_scale_factor", None)
     return sample * factor if isinstance(sample, int) and isinstance(factor, int) else None
+
+
+def size_step(pipeline: Any) -> int:
+    """What the sides of its pictures are multiples of: pipelines round down to it, or refuse.
+
+    Their image processors know it: the autoencoder's factor, times the side of the patches where latents are packed.
+    """
+    config = getattr(getattr(pipeline, "image_processor", None), "config", None)
+    return int(getattr(config, "vae_scale_factor", None) or getattr(pipeline, "vae_scale_factor", None) or 1)
+
+
+def quantization(pipeline: Any) -> dict[str, JsonObject]:
+    """How each part of the pipeline was quantized when it was saved, by the part's name; the dtype says what it computes in."""
+    found: dict[str, JsonObject] = {}
+    for name, part in pipeline.components.items():
+        told = getattr(getattr(part, "config", None), "quantization_config", None)
+        if told is not None:
+            found[name] = dict(told if isinstance(told, Mapping) else told.to_dict())
+    return found
 
 
 def decode(pipeline: Any, latents: Any, width: int, height: int) -> list[Any | None]:

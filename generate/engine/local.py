@@ -25,6 +25,7 @@ Result = TypeVar("Result")
 RETRIES = 2
 """How often a row that raised is tried again, unless told otherwise."""
 
+_ADDRESS = re.compile(r"(?: at)? ?\b0x[0-9a-fA-F]{6,16}\b")
 _OUT_OF_MEMORY = re.compile(r"out of memory|(can't|cannot|failed to) allocate|not enough memory", re.IGNORECASE)
 
 
@@ -37,6 +38,14 @@ class Failure:
 
     reason: str
     refused: bool = False
+
+    def __post_init__(self) -> None:
+        """Leave out where things lay in memory, or two runs that failed alike would be told apart.
+
+        >>> Failure("cannot draw <Brush object at 0x7f1c2a9d5e50>").reason
+        'cannot draw <Brush object>'
+        """
+        object.__setattr__(self, "reason", _ADDRESS.sub("", self.reason))
 
     @property
     def status(self) -> str:

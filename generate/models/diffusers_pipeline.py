@@ -31,7 +31,9 @@ from t2i_parity.generate.backends.pipelines import (
     decode,
     default_side,
     long_limit,
+    quantization,
     size_of,
+    size_step,
     takes,
 )
 from t2i_parity.generate.engine.local import Failure, out_of_memory
@@ -156,6 +158,7 @@ class DiffusersPipeline:
             "width": self._width,
             "height": self._height,
             "safety_checker": getattr(self._pipeline, "safety_checker", None) is not None,
+            **({"quantization": quantized} if (quantized := quantization(self._pipeline)) else {}),
             **layout.template_record(),
         }
 
@@ -284,6 +287,15 @@ class DiffusersPipeline:
                 raise InputError(f"{name} takes no {setting} ({argument}); leave --set {setting} out")
         if self.settings.true_guidance is not None and self._guidance_argument == "true_cfg_scale":
             raise InputError(f"{name} has true guidance alone: give it as --set guidance={self.settings.true_guidance:g}")
+        step = size_step(self._pipeline)
+        for setting in ("width", "height"):
+            if value := getattr(self.settings, setting) or 0:
+                low = value - value % step
+                if low != value:
+                    raise InputError(
+                        f"{name} makes pictures whose sides are multiples of {step}: --set {setting}={value} would become {low}. "
+                        f"Give {' or '.join(str(side) for side in (low, low + step) if side)}"
+                    )
         apart = self._declared is not None and not self._declared.together
         if apart and self.settings.negative_prompt is not None and not self._guided():
             raise InputError(
@@ -425,6 +437,15 @@ class DiffusersPipeline:
             Failure("the model gave values that are no numbers; --set dtype=float32 may help") if picture is None else picture
             for picture in pictures
         ]
+        for picture in made:
+            if not isinstance(picture, Failure) and (size := picture.size) != (
+                self.settings.width or size[0],
+                self.settings.height or size[1],
+            ):
+                raise InputError(
+                    f"{type(self._pipeline).__name__} makes {size[0]} × {size[1]} pixels of --set width={self.settings.width} "
+                    f"--set height={self.settings.height}. Give the size that it makes, into another --out, so that the record tells it"
+                )
         seen = [place for place, picture in enumerate(made) if not isinstance(picture, Failure)]
         if self._guardrail is not None and seen:
             images = [picture for picture in made if not isinstance(picture, Failure)]

@@ -107,7 +107,9 @@ def test_a_stop_signal_ends_after_the_batch_in_flight(pipeline: Path, prompts: P
         text=True,
     )
     journal = tmp_path / "run" / ".journal" / "images"
+    deadline = time.monotonic() + 120
     while len(list(journal.glob("batch-*"))) < 1 and process.poll() is None:
+        assert time.monotonic() < deadline
         time.sleep(0.002)
     process.send_signal(signal.SIGTERM)
     told, _ = process.communicate(timeout=120)

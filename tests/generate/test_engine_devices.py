@@ -120,7 +120,7 @@ import sys
 from painters import loading, painted
 from t2i_parity.generate.engine.devices import Devices
 if __name__ == "__main__":
-    with Devices(loading(seconds=0.05, log=sys.argv[1] + ".log"), ["cpu:0", "cpu:1"]) as maker:
+    with Devices(loading(seconds=0.1, log=sys.argv[1] + ".log"), ["cpu:0", "cpu:1"]) as maker:
         print("ready", flush=True)
         tally = painted(sys.argv[1], 200, maker, batch_size=2)
         print(tally.done, tally.stopped, flush=True)

@@ -142,30 +142,40 @@ def test_rows_are_batched_by_the_models_key_and_ids_do_not_depend_on_it(tmp_path
 
 
 def test_a_batch_is_written_while_the_next_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each takes 0.1 s; one after the other they would take 2 s."""
+    """Each waits for the other to have begun; one after the other, they would wait in vain."""
     append = parts.Parts.append
-    at_work = threading.local()
-    overlapping = []
-    computing = threading.Event()
+    both = threading.Barrier(2, timeout=60)
+    last = "p9"
 
-    def slow_append(self: parts.Parts, table: Any) -> None:
-        at_work.writing = True
-        time.sleep(0.1)
-        overlapping.append(computing.is_set())
+    def writing(self: parts.Parts, table: Any) -> None:
+        if table["prompt_id"].to_pylist() != [last]:
+            both.wait()
         append(self, table)
 
-    class Timed(Painter):
+    class Computing(Painter):
         def generate(self, rows: Sequence[Any], seeds: Sequence[int]) -> list[Any]:
-            computing.set()
-            try:
-                return super().generate(rows, seeds)
-            finally:
-                computing.clear()
+            if rows[0]["prompt_id"] != "p0":
+                both.wait()
+            return super().generate(rows, seeds)
 
-    monkeypatch.setattr(parts.Parts, "append", slow_append)
-    painted(tmp_path, 10, images.Studio(Timed({"seconds": "0.12"})), batch_size=1)
-    assert sum(overlapping) >= 8
+    monkeypatch.setattr(parts.Parts, "append", writing)
+    assert painted(tmp_path, 10, images.Studio(Computing({}), retries=0), batch_size=1).failed == 0
     assert len(kept(tmp_path)) == 10
+
+
+def test_reasons_do_not_tell_where_things_lay_in_memory(tmp_path: Path) -> None:
+    class Lost(Painter):
+        def generate(self, rows: Sequence[Any], seeds: Sequence[int]) -> list[Any]:
+            if rows[0]["prompt_id"] == "p0":
+                return [Failure(f"no way with {self!r}")]
+            raise (RefusedError if rows[0]["prompt_id"] == "p1" else ValueError)(f"cannot draw {object()!r}, see 0x{id(rows):x}")
+
+    painted(tmp_path, 3, images.Studio(Lost({}), retries=0), batch_size=1)
+    assert [kept(tmp_path)[name]["reason"] for name in ("p0", "p1", "p2")] == [
+        f"no way with <{__name__}.test_reasons_do_not_tell_where_things_lay_in_memory.<locals>.Lost object>",
+        "cannot draw <object object>, see",
+        "ValueError: cannot draw <object object>, see",
+    ]
 
 
 def test_no_batch_is_handed_over_before_the_one_before_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

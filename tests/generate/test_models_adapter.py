@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -194,7 +195,7 @@ def test_a_program_that_broke_once_is_asked_again(adapters: Any, tmp_path: Path)
 
 
 def test_silence_ends(adapters: Any) -> None:
-    adapter = adapters(timeout=2.0)
+    adapter = adapters(timeout=5.0)
     hung, after = made(adapter, "hang", "paint")
     assert "gave no answer in the time it has" in hung.reason
     assert isinstance(after, Image.Image)
@@ -258,6 +259,17 @@ def _alive(process: int) -> bool:
 def test_a_program_that_does_not_become_ready_is_told(adapters: Any, ready: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         adapters(options=json.dumps({"ready": ready}), start_timeout=1.5 if ready == "hang" else 120.0)
+
+
+def test_no_program_takes_a_zero_for_nothing() -> None:
+    """``hello["guidance"] or 7.5`` would draw with 7.5 what the record says was drawn with 0."""
+    found = []
+    for program in PROGRAMS.glob("*.py"):
+        for node in ast.walk(ast.parse(program.read_text())):
+            if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and isinstance(node.values[1], ast.Constant):
+                found.append(f"{program.name}: {ast.unparse(node)}")
+    # Text that is to be rendered has no zero.
+    assert [told for told in found if not told.endswith("or ''")] == []
 
 
 def test_missing_pieces_are_told_before_anything_starts(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,32 @@ def test_the_record_holds_the_pipelines_own_defaults(folders: dict[str, Path]) -
     assert (record["dtype"], record["guidance_argument"], record["safety_checker"]) == ("float32", "guidance_scale", False)
     record = load(str(folders["qwen-image"]), {"device": "cpu"}).record()
     assert (record["guidance_argument"], record["guidance"], record["max_sequence_length"]) == ("true_cfg_scale", 4.0, 512)
+
+
+@pytest.mark.parametrize(("family", "step"), [("flux", 4), ("qwen-image", 8)])
+def test_a_size_that_the_pipeline_would_round_is_refused(folders: dict[str, Path], family: str, step: int) -> None:
+    with pytest.raises(InputError, match=rf"multiples of {step}: --set width={64 + step - 1} would become 64\. Give 64 or {64 + step}$"):
+        model(folders, family, width=str(64 + step - 1))
+    wide = model(folders, family, width=str(64 + step))
+    assert pixels(wide.generate(rows("a dog"), [1])).shape == (1, 64, 64 + step, 3)
+    assert wide.record()["width"] == 64 + step
+
+
+def test_a_picture_of_another_size_than_the_record_says_ends_the_run(folders: dict[str, Path]) -> None:
+    odd = model(folders, "sd", decode="inline")
+    odd.settings = replace(odd.settings, width=72)
+    with pytest.raises(InputError, match=r"makes 64 × 64 pixels of --set width=72"):
+        odd.generate(rows("a dog"), [1])
+
+
+def test_the_record_tells_how_parts_were_quantized(folders: dict[str, Path]) -> None:
+    made = model(folders, "sd")
+    plain = made.record()
+    assert "quantization" not in plain
+    told = {"quant_method": "torchao", "quant_type": "int8wo"}
+    made._pipeline.unet.register_to_config(quantization_config=told)
+    assert made.record() == {**plain, "quantization": {"unet": told}}
+    assert fingerprint(made.record()) != fingerprint(plain)
 
 
 def test_an_effective_setting_changes_the_fingerprint_and_a_way_of_doing_it_does_not(folders: dict[str, Path]) -> None:

@@ -31,6 +31,8 @@ def quoted(prompt: str, texts: list[str]) -> str:
 
 def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: UP006
     """The pipeline, whose weights come from ModelScope at their revision, and a function that draws."""
+    from serving import told  # type: ignore[import-not-found]  # it lies beside this file
+
     image_module = importlib.import_module("PIL.Image")
     pipeline = importlib.import_module("modelscope.pipelines").pipeline("my-anytext-task", model=MODEL, model_revision=REVISION)
 
@@ -41,7 +43,7 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
             # A path is read as black places on white.
             "draw_pos": request["condition_image"],
         }
-        options = {"image_count": 1, "ddim_steps": hello["steps"] or 20, "show_debug": False}
+        options = {"image_count": 1, "ddim_steps": told(hello, "steps", 20), "show_debug": False}
         for name, side in (("image_width", request["width"]), ("image_height", request["height"])):
             if side:
                 options[name] = side
@@ -56,6 +58,6 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
 
 
 if __name__ == "__main__":
-    from serving import serve  # type: ignore[import-not-found]  # it lies beside this file
+    from serving import serve  # it lies beside this file
 
     serve(load)

@@ -16,6 +16,8 @@ LINES = 5
 
 def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: UP006
     """The model, and a function that draws."""
+    from serving import told  # type: ignore[import-not-found]  # it lies beside this file
+
     image_module, numpy = importlib.import_module("PIL.Image"), importlib.import_module("numpy")
     model = (
         importlib.import_module("ms_wrapper")
@@ -40,10 +42,10 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
             revise_pos=True,
             font_hollow=True,
             image_count=1,
-            ddim_steps=hello["steps"] or 20,
-            cfg_scale=hello["guidance"] or 7.5,
-            image_width=request["width"] or 512,
-            image_height=request["height"] or 512,
+            ddim_steps=told(hello, "steps", 20),
+            cfg_scale=told(hello, "guidance", 7.5),
+            image_width=told(request, "width", 512),
+            image_height=told(request, "height", 512),
             glyline_font_path=["None"] * LINES,
             font_hint_image=[None] * LINES,
             font_hint_mask=[None] * LINES,
@@ -57,6 +59,6 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
 
 
 if __name__ == "__main__":
-    from serving import serve  # type: ignore[import-not-found]  # it lies beside this file
+    from serving import serve  # it lies beside this file
 
     serve(load)

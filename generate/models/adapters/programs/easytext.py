@@ -15,6 +15,8 @@ Message = Dict[str, Any]  # noqa: UP006
 
 def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: UP006
     """FLUX.1-dev with the first LoRA fused and the second loaded, and a function that draws."""
+    from serving import told  # type: ignore[import-not-found]  # it lies beside this file
+
     torch, image_module = importlib.import_module("torch"), importlib.import_module("PIL.Image")
     places = hello["places"]
     pipelines = importlib.import_module("src.pipeline_pe_clone_multisample")
@@ -33,10 +35,10 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
                 prompt=request["prompt"].replace("<sks1>", request["render_text"] or ""),
                 condition_image=image_module.open(request["condition_image"]).convert("RGB"),
                 position_file=position_file,
-                height=request["height"] or 1024,
-                width=request["width"] or 1024,
-                guidance_scale=hello["guidance"] or 3.5,
-                num_inference_steps=hello["steps"] or 20,
+                height=told(request, "height", 1024),
+                width=told(request, "width", 1024),
+                guidance_scale=told(hello, "guidance", 3.5),
+                num_inference_steps=told(hello, "steps", 20),
                 max_sequence_length=512,
                 generator=torch.Generator("cpu").manual_seed(request["seed"]),
             ).images[0]
@@ -48,6 +50,6 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
 
 
 if __name__ == "__main__":
-    from serving import serve  # type: ignore[import-not-found]  # it lies beside this file
+    from serving import serve  # it lies beside this file
 
     serve(load)

@@ -13,6 +13,8 @@ Message = Dict[str, Any]  # noqa: UP006
 
 def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: UP006
     """Autoencoder, transformer, language model and tokenizer, and a function that draws."""
+    from serving import told  # type: ignore[import-not-found]  # it lies beside this file
+
     torch, cli = importlib.import_module("torch"), importlib.import_module("lumina_t2i.utils.cli")
     to_image = importlib.import_module("torchvision.transforms.functional").to_pil_image
     places, dtype = hello["places"], torch.bfloat16
@@ -33,9 +35,9 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
             "ode": {"atol": 1e-6, "rtol": 1e-3, "reverse": False, "likelihood": False},
             "sde": {},
             "infer": {
-                "resolution": f"{request['width'] or 1024}x{request['height'] or 1024}",
-                "num_sampling_steps": hello["steps"] or 60,
-                "cfg_scale": hello["guidance"] or 4.0,
+                "resolution": f"{told(request, 'width', 1024)}x{told(request, 'height', 1024)}",
+                "num_sampling_steps": told(hello, "steps", 60),
+                "cfg_scale": told(hello, "guidance", 4.0),
                 "solver": "euler",
                 "t_shift": 4,
                 "ntk_scaling": True,
@@ -53,6 +55,6 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
 
 
 if __name__ == "__main__":
-    from serving import serve  # type: ignore[import-not-found]  # it lies beside this file
+    from serving import serve  # it lies beside this file
 
     serve(load)

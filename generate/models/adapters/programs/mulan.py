@@ -26,7 +26,7 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
         return pipeline(
             prompt=request["prompt"],
             generator=torch.Generator("cpu").manual_seed(request["seed"]),
-            **{name: value for name, value in options.items() if value},
+            **{name: value for name, value in options.items() if value is not None},
         ).images[0]
 
     return {"model": "mulan-pixart", "revision": places["transformer"], "seeds": True, "device": "cuda"}, draw

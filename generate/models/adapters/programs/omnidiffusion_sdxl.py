@@ -14,6 +14,8 @@ Message = Dict[str, Any]  # noqa: UP006
 
 def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: UP006
     """The pipeline with its own UNet, text encoder and adapter, and a function that draws."""
+    from serving import told  # type: ignore[import-not-found]  # it lies beside this file
+
     torch, diffusers = importlib.import_module("torch"), importlib.import_module("diffusers")
     encoders, pipelines = importlib.import_module("text_encoder"), importlib.import_module("pipeline")
     places, dtype = hello["places"], torch.float16
@@ -41,10 +43,10 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
             return pipeline(
                 prompt=[request["prompt"]],
                 negative_prompt=[""],
-                num_inference_steps=hello["steps"] or 50,
-                guidance_scale=hello["guidance"] or 7.5,
-                width=request["width"] or 1024,
-                height=request["height"] or 1024,
+                num_inference_steps=told(hello, "steps", 50),
+                guidance_scale=told(hello, "guidance", 7.5),
+                width=told(request, "width", 1024),
+                height=told(request, "height", 1024),
                 generator=torch.Generator("cuda").manual_seed(request["seed"]),
             ).images[0]
 
@@ -53,6 +55,6 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
 
 
 if __name__ == "__main__":
-    from serving import serve  # type: ignore[import-not-found]  # it lies beside this file
+    from serving import serve  # it lies beside this file
 
     serve(load)

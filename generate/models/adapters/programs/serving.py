@@ -44,6 +44,15 @@ def serve(load: Load) -> None:
         _say(answers, _answer(json.loads(line), hello["exchange"], draw))
 
 
+def told(message: Message, name: str, default: Any) -> Any:
+    """What was asked for, 0 too, or the default where nothing was.
+
+    >>> told({"guidance": 0.0}, "guidance", 7.5), told({"guidance": None}, "guidance", 7.5)
+    (0.0, 7.5)
+    """
+    return default if message[name] is None else message[name]
+
+
 def _answer(request: Message, exchange: str, draw: Draw) -> Message:
     name = f"{request['id']}.png"
     try:

@@ -16,6 +16,8 @@ LAYERS = 29
 
 def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: UP006
     """Language model, alignment network and pipeline in bfloat16, and a function that draws."""
+    from serving import told  # type: ignore[import-not-found]  # it lies beside this file
+
     torch, diffusers, transformers = (importlib.import_module(name) for name in ("torch", "diffusers", "transformers"))
     places, dtype = hello["places"], torch.bfloat16
     processor = transformers.AutoProcessor.from_pretrained(places["qwen"])
@@ -38,10 +40,10 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
             return pipeline(
                 prompt_embeds=states,
                 pooled_prompt_embeds=pooled,
-                num_inference_steps=hello["steps"] or 4,
-                guidance_scale=hello["guidance"] or 3.5,
-                width=request["width"] or 1024,
-                height=request["height"] or 1024,
+                num_inference_steps=told(hello, "steps", 4),
+                guidance_scale=told(hello, "guidance", 3.5),
+                width=told(request, "width", 1024),
+                height=told(request, "height", 1024),
                 generator=torch.Generator("cpu").manual_seed(request["seed"]),
             ).images[0]
 
@@ -49,6 +51,6 @@ def load(hello: Message) -> Tuple[Message, Callable[[Message], Any]]:  # noqa: U
 
 
 if __name__ == "__main__":
-    from serving import serve  # type: ignore[import-not-found]  # it lies beside this file
+    from serving import serve  # it lies beside this file
 
     serve(load)
