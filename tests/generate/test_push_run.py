@@ -6,7 +6,9 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +24,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import publish
 from t2i_parity.generate.publish import Terms, staged
 from t2i_parity.generate.run import Run, image_features
+from t2i_parity.metrics.scores import Group
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +149,16 @@ def test_the_card_shows_scores_plot_record_and_signatures(run: Run, tmp_path: Pa
     assert "Hindi" in plot
     assert "Text-rendering precision on lingt2i_text" in plot
     assert json.loads(made.files["run.json"].read_text())["scoring"]["tokenizer"] == "tekken"
+
+
+def test_a_language_that_nobody_knows_is_drawn_under_its_own_code(run: Run, tmp_path: Path) -> None:
+    hostile = '<b onclick="x">$y$ | z'
+    scores = run.scores()
+    shown = next(score for score in scores if score.key == "precision" and score.group.axes == ("language",))
+    run.write_scores([*scores, replace(shown, group=Group(language=hostile))])
+    drawn = ElementTree.fromstring(staged(run, tmp_path, Terms()).files["assets/scores.svg"].read_text(encoding="utf-8"))
+    assert any((element.text or "").startswith("<b onclick=") for element in drawn.iter())
+    assert not [element for element in drawn.iter() if element.tag.endswith("}b")]
 
 
 def test_names_cannot_break_the_card(run: Run) -> None:

@@ -277,7 +277,8 @@ def test_tampered_submissions_are_caught_from_the_hub_alone(hub: LoopbackHub, tm
         + """
 import shutil
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-from t2i_parity.validation.results import parse
+from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.stored import folded
 push(run, "me/run")
 told["submitted"] = submit(run, "me/run")
 told["innocent"] = faults(1), faults(1, prompts=["lab/prompts"]), faults(1, prompts=[prompts])
@@ -328,6 +329,21 @@ records = {
 for what, act in records.items():
     told[what] = faults(changed(act, PATH.replace("1" * 40, "2" * 40) if what == "revision" else PATH))
 
+def as_version_1(content):
+    named = lambda codes: ",".join(f"{axis}:{code}" for axis, code in codes.items()) or "all"
+    for score in content["scores"]:
+        signature = Signature.parse(score["signature"])
+        text = signature.having(**{key: folded(value) for key, value in signature.fields.items() if not isinstance(value, str)})
+        low, high = score.pop("interval") or (None, None)
+        better = {"higher": True, "lower": False, "none": None}[score.pop("direction")]
+        del score["level"], score["method"]
+        name = f"{score['metric']}.{score.pop('key')}"
+        score.update(metric=name, group=named(score["group"]), signature=str(text), ci_low=low, ci_high=high, higher_is_better=better)
+    for cell in content["cells"]:
+        cell["group"] = named(cell["group"])
+    content["schema_version"] = 1
+
+told["version 1"] = faults(changed(as_version_1))
 told["another model"] = faults(changed(lambda c: c["model"].update(id="org/other"), PATH.replace("painter", "other")))
 told["place"] = faults(changed(lambda c: None, "results/org__other/1.0/lingt2i_text.json"))
 told["names"] = faults(changed(lambda c: c["model"].update(name="<img src=x onerror=alert(1)> {{x}} --- \\u202e")))
@@ -402,6 +418,8 @@ told["superseding"] = faults(number)
     # Names are shown escaped wherever they are shown. Whose model it is nobody can see from the hub: it is noted.
     assert told["names"] == []
     assert told["another model"] == []
+    # So is a record of version 1: the run says which signatures it was written from.
+    assert told["version 1"] == []
     # Merged, its record is there already.
     assert any("is there already" in fault for fault in told["merged"])
     in_runs = {
