@@ -111,7 +111,8 @@ class Task:
 class ScoreSpec:
     """One number of a metric: what it is called, what it says, its unit, and which value is better.
 
-    ``counted`` is the key of the core's answer that says how many rows the number stands on. ``optional`` names the column of observations
+    ``counted`` is the key of the core's answer that says how many rows the number stands on. ``margin`` is the difference of it that
+    matters, δ, where it is another than its unit's (:mod:`t2i_parity.metrics.verdicts`). ``optional`` names the column of observations
     without which there is no such number. ``board`` is its title on a leaderboard; a score without one has no table there. ``headline`` is
     its name where it stands for the whole metric: on a card's plot, and as a ``task``.
     """
@@ -124,6 +125,7 @@ class ScoreSpec:
     direction: Direction = "higher"
     kind: Kind = "bounded_mean"
     counted: str = "n"
+    margin: float | None = None
     optional: str = ""
     row: RowScore | None = None
     board: str = ""
@@ -257,10 +259,10 @@ class Interval:
     method: str = "bootstrap"
 
     @classmethod
-    def of(cls, ends: Sequence[float | None] | None, level: float) -> Interval | None:
+    def of(cls, ends: Sequence[float | None] | None, level: float, method: str = "bootstrap") -> Interval | None:
         """The interval of [low, high]; None where an end is not known."""
         low, high = ends or (None, None)
-        return None if low is None or high is None else cls(low, high, level)
+        return None if low is None or high is None else cls(low, high, level, method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +270,7 @@ class Score:
     """A number, what it is, of whom, and what every printed number has.
 
     ``value`` is None where nothing could be scored; missing rows are counted, never scored. ``published`` is the studies' own form of the
-    number where ours differs from it.
+    number where ours differs from it. ``reason`` says why a number has no interval.
     """
 
     spec: ScoreSpec
@@ -280,6 +282,7 @@ class Score:
     interval: Interval | None
     signature: Signature
     published: float | None = field(default=None, kw_only=True)
+    reason: str = field(default="", kw_only=True)
 
     @property
     def metric(self) -> str:
@@ -303,9 +306,12 @@ class Score:
 
     @classmethod
     def of(cls, spec: ScoreSpec, answer: Answer, subset: str, group: Group, signature: Signature, *, level: float) -> Score:
-        """The number of ``spec`` in a core's answer, whose ``ci`` may hold [low, high] of it at this level."""
-        interval = Interval.of(answer.get("ci", {}).get(spec.key), level)
-        return cls(spec, subset, group, answer[spec.key], int(answer[spec.counted]), int(answer["n_missing"]), interval, signature)
+        """The number of ``spec`` in a core's answer, whose ``ci`` may hold [low, high] of it at this level, and ``ci_method`` how made."""
+        method = answer.get("ci_method", {}).get(spec.key, "bootstrap")
+        interval = Interval.of(answer.get("ci", {}).get(spec.key), level, method)
+        _, none, why = method.partition("none: ")
+        n, missing = int(answer[spec.counted]), int(answer["n_missing"])
+        return cls(spec, subset, group, answer[spec.key], n, missing, interval, signature, reason=why if none else "")
 
     def json(self) -> dict[str, Any]:
         """As scores.json keeps it; :func:`metrics.stored.read` is the way back."""
@@ -322,6 +328,7 @@ class Score:
             "level": None if interval is None else interval.level,
             "method": None if interval is None else interval.method,
             **({} if self.published is None else {"published": self.published}),
+            **({"reason": self.reason} if self.reason else {}),
             "unit": self.spec.unit,
             "direction": self.spec.direction,
             "signature": str(self.signature),

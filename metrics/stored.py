@@ -48,6 +48,7 @@ def _read(entry: Entry, specs: Mapping[str, MetricSpec]) -> Score:
         interval,
         Signature.parse(entry["signature"]),
         published=entry.get("published"),
+        reason=entry.get("reason", ""),
     )
 
 
