@@ -24,15 +24,18 @@ class LanguageScores:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How unequal a run is over languages, of its precision (standard deviation is the population's); all of one signature.
+    """How unequal a run is over languages, of its precision; all of one signature.
 
-    The groups of ``worst`` and ``best`` name the language.
+    ``std`` is the study's population standard deviation, which describes; ``spread`` that of the true means, None with ``p_alike`` where a
+    run was scored before there were any. The groups of ``worst`` and ``best`` name the language.
     """
 
     mean: Score
     std: Score
     worst: Score
     best: Score
+    spread: Score | None = None
+    p_alike: Score | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent
 COMMAND = "python -m t2i_parity.metrics.copies"
-SHARED = {"common": "_common.py", "languages": "_languages.py"}
+SHARED = {"common": "_common.py", "inference": "_inference.py", "languages": "_languages.py"}
 """A folder's file that its others import, and what it is a copy of."""
 _OWN_FORM = ("clip_score",)
 """The forms that take something else than a table, and are written by hand."""
@@ -66,7 +66,11 @@ def written() -> dict[Path, str]:
             texts[folder / "app.py"] = _headed("metrics/copies.py", _APP.format(name=name))
         for stem in sorted(held):
             source = ROOT / SHARED[stem]
-            texts[folder / f"{stem}.py"] = _headed(f"metrics/{source.name}", source.read_text(encoding="utf-8"))
+            # Shared files find one another as they lie here, and in a folder as they lie there.
+            text = re.sub(
+                r"^from t2i_parity\.metrics\._(\w+) import", r"from .\1 import", source.read_text(encoding="utf-8"), flags=re.MULTILINE
+            )
+            texts[folder / f"{stem}.py"] = _headed(f"metrics/{source.name}", text)
     return texts
 
 

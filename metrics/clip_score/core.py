@@ -29,6 +29,7 @@ from .common import (
     Column,
     FloatArray,
     IntArray,
+    Mean,
     Resampling,
     Signature,
     by_group,
@@ -400,7 +401,9 @@ def aggregate(
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         parts = np.column_stack([scores[kept], np.ones(len(kept))])
-        values, ci = estimate(parts, of_kept, lambda sums: ratio(sums[..., :1], sums[..., 1:]), KEYS, resampling)
+        values, ci = estimate(
+            parts, of_kept, lambda sums: ratio(sums[..., :1], sums[..., 1:]), KEYS, resampling, {"clip_score": Mean(0, 1, None, None)}
+        )
         n_truncated = int(cut[kept].sum())
         return {**values, "n_truncated": n_truncated, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
 

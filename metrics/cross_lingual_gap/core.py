@@ -21,17 +21,17 @@ from .common import (
     Signature,
     by_group,
     check_columns,
-    estimate,
     lexical_order,
     number,
     ratio,
 )
+from .inference import GroupMeans, worst_shares
 from .languages import LANGUAGES
 
 NAME = "cross_lingual_gap"
 VERSION = "1.0"
 COLUMNS = (Column("scores", "float", missing=True), Column("languages", "str"), GROUPS, CLUSTERS)
-KEYS = ("mean", "std", "worst", "best")
+KEYS = ("mean", "std", "spread", "worst", "best")
 
 
 def language_means(scores: FloatArray, languages: Sequence[str]) -> dict[str, float | None]:
@@ -68,7 +68,11 @@ def compute(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> Answer:
-    """Mean, population standard deviation, worst and best of the language means, in the unit of the scores (Table 2).
+    """Mean, spread, worst and best of the language means, in the unit of the scores (Table 2).
+
+    ``std`` is the study's number, the population standard deviation of the means: it describes, and is above 0 for a fair system too, the
+    more the fewer rows there are; it has no interval. ``spread`` is that of the true means, the noise of sampling taken out, and
+    ``p_alike`` tests whether all languages are served alike.
 
     Args:
         scores: one number a row, higher is better; None or NaN where missing (counted in ``n_missing``, never scored).
@@ -77,10 +81,15 @@ def compute(
         clusters: one name a row; rows of one name, as the same prompt in ten languages, are resampled together
             (default: each row alone).
 
-    Returns a dict with ``mean``, ``std``, ``worst``, ``best``, the codes ``worst_language`` and ``best_language`` (the
-    first in a tie), ``by_language``, ``by_branch`` and ``by_script`` (means of language means), ``n_languages``, ``n``,
-    ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``. A language without any score is None in
-    ``by_language`` and left out of the rest; ``std`` is None with fewer than two languages.
+    Returns a dict with ``mean``, ``std``, ``spread``, ``p_alike``, ``worst``, ``best``, the codes ``worst_language`` and
+    ``best_language`` of the lowest and highest mean (the first in a tie), ``by_language``, ``by_branch`` and ``by_script`` (means of
+    language means), ``branches`` and ``scripts`` (their ``spread``, ``p_alike`` and ``ci``), ``n_languages``, ``n``, ``n_missing`` and
+    ``signature``; and, unless ``n_resamples`` is 0, ``ci`` with ``ci_method``, ``contrasts`` (each language against the mean of the others:
+    ``difference``, ``ci`` that holds for all at once, ``p``, ``p_holm``), ``ranks`` (the places from 1, the highest, that it may truly
+    have) and ``worst_share`` (in what share of resamples it is the lowest). The intervals of ``worst`` and ``best`` are corrected for
+    their selection. A language without any score is None in ``by_language`` and left out of the rest; ``std`` is None with fewer than two
+    languages, what is inferred also where one has fewer than five clusters. Scores that all lie from 0 to 1 are taken to have
+    these ends.
 
     Raises ValueError on wrong input, naming column and row, and on a language that is not declared.
 
@@ -101,25 +110,21 @@ def compute(
     language = np.array(columns["languages"])
     observed = ~np.isnan(score)
 
-    def statistics(sums: FloatArray) -> FloatArray:
-        means = _means(sums)
-        # The spread over a single language is not known, rather than 0.
-        std = means.std(axis=-1) if means.shape[-1] > 1 else np.full(means.shape[:-1], np.nan)
-        return np.stack([means.mean(axis=-1), std, means.min(axis=-1), means.max(axis=-1)], axis=-1)
-
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
-        of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
         means = language_means(score[rows], language[rows].tolist())
         scored = {code: mean for code, mean in means.items() if mean is not None}
-        if scored:
-            values, ci = estimate(_parts(score[kept], language[kept].tolist())[0], of_kept, statistics, KEYS, resampling)
-        else:
-            values = dict.fromkeys(KEYS)
-            ci = {"ci": {key: [None, None] for key in KEYS}} if n_resamples else {}
+        over = np.array(list(scored.values()))
         ends = {
             "worst_language": min(scored, key=scored.__getitem__, default=None),
             "best_language": max(scored, key=scored.__getitem__, default=None),
+        }
+        values = {
+            "mean": float(over.mean()) if scored else None,
+            # The spread over a single language is not known, rather than 0.
+            "std": float(over.std()) if len(scored) > 1 else None,
+            "worst": float(over.min()) if scored else None,
+            "best": float(over.max()) if scored else None,
         }
         parts = {
             "by_language": means,
@@ -127,10 +132,57 @@ def compute(
             "by_script": _mean_by(scored, "script"),
         }
         counts = {"n_languages": len(scored), "n": len(kept), "n_missing": len(rows) - len(kept)}
-        return {**values, **ends, **parts, **counts, **ci}
+        of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
+        return {**values, **ends, **parts, **counts, **_inferred(score[kept], language[kept].tolist(), of_kept, resampling)}
 
     signature = Signature(NAME, {"mean": "languages", "std": "population"}, VERSION)
     return {**by_group(describe, len(score), columns["groups"]), "signature": str(signature)}
+
+
+def _inferred(score: FloatArray, languages: Sequence[str], clusters: Sequence[str] | None, resampling: Resampling) -> Answer:
+    """What the sample lets one say of the truth behind its means."""
+    if not len(score):
+        nothing: Answer = {"spread": None, "p_alike": None, "branches": _NO_GAP, "scripts": _NO_GAP}
+        none = {"ci": {key: [None, None] for key in KEYS}, "ci_method": dict.fromkeys(KEYS, "none: nothing was observed")}
+        return {**nothing, **none, "contrasts": {}, "ranks": {}, "worst_share": {}} if resampling.n_resamples else nothing
+    low, high = (0.0, 1.0) if score.min() >= 0 and score.max() <= 1 else (None, None)
+    found = GroupMeans.of(score, languages, clusters, low=low, high=high)
+    level = float(resampling.confidence_level)
+    gaps = {}
+    for name, field in (("branches", "branch"), ("scripts", "script")):
+        of = {code: getattr(LANGUAGES[code], field) for code in found.codes}
+        members = {group: [code for code in found.codes if of[code] == group] for group in sorted(set(of.values()))}
+        pooled = found.pooled(members)
+        gaps[name] = {"spread": pooled.spread(), "p_alike": pooled.alike_p(), "ci": {"spread": _bounds(pooled.spread_interval(level))}}
+    answer: Answer = {"spread": found.spread(), "p_alike": found.alike_p(), **gaps}
+    if not resampling.n_resamples:
+        return answer
+    intervals = {
+        "mean": (found.mean_interval(level), "t"),
+        "spread": (found.spread_interval(level), "noncentral F"),
+        "worst": (found.extreme_interval(level), "corrected for selection"),
+        "best": (found.extreme_interval(level, worst=False), "corrected for selection"),
+    }
+    few = "none: a single language, or one of fewer than five clusters"
+    methods = {key: how if ends is not None else few for key, (ends, how) in intervals.items()}
+    return {
+        **answer,
+        "ci": {"std": [None, None], **{key: _bounds(ends) for key, (ends, _) in intervals.items()}},
+        "ci_method": {"std": "none: it describes, and is biased upwards; spread has one", **methods},
+        "contrasts": {
+            each.code: {"difference": each.difference, "ci": _bounds(each.interval), "p": each.p, "p_holm": each.p_holm}
+            for each in found.contrasts(level)
+        },
+        "ranks": {code: list(places) for code, places in zip(found.codes, found.ranks(level), strict=True)},
+        "worst_share": worst_shares(score, languages, clusters, resampling),
+    }
+
+
+_NO_GAP: Answer = {"spread": None, "p_alike": None, "ci": {"spread": [None, None]}}
+
+
+def _bounds(ends: tuple[float, float] | None) -> list[float | None]:
+    return [None, None] if ends is None else list(ends)
 
 
 def _mean_by(means: dict[str, float], field: str) -> dict[str, float]:

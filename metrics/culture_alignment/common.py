@@ -378,6 +378,11 @@ _RESAMPLE_BYTES = 16_000_000
 _FEW_KINDS = 64
 # An interval is null where more resamples than this leave its key undefined (no toxic pair drawn, a language absent …).
 _MOST_UNDEFINED = 0.05
+MIN_CLUSTERS = 5
+"""With fewer clusters no interval is given."""
+# So many losses that were not seen are reckoned with, were every cluster at the end: by simulation (tests/benchmarks/coverage.py).
+_UNSEEN_ROWS, _UNSEEN = 1.0, 0.1
+Ends: TypeAlias = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -421,19 +426,49 @@ def by_group(describe: Callable[[IntArray], Answer], n_rows: int, groups: Sequen
     return answer
 
 
+@dataclass(frozen=True)
+class Mean:
+    """A statistic that is a mean: what ``total`` adds up, over what ``count`` counts (columns of the rows).
+
+    Between ``low`` and ``high`` where it has ends; None where it has none.
+    """
+
+    total: int
+    count: int
+    low: float | None = 0.0
+    high: float | None = 1.0
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A statistic that is the difference of two means over the same rows, ``second`` minus ``first``, times ``scale``.
+
+    Between −``bound`` and ``bound``, before it is scaled; None where it has no ends.
+    """
+
+    first: int
+    second: int
+    count: int
+    scale: float = 1.0
+    bound: float | None = 1.0
+
+
 def estimate(
     rows: FloatArray,
     clusters: Sequence[str] | None,
     statistics: Callable[[FloatArray], FloatArray],
     names: Sequence[str],
     resampling: Resampling,
+    kinds: Mapping[str, Mean | Paired] | None = None,
 ) -> tuple[dict[str, float | None], Answer]:
-    """Statistics of summed rows, and ``{"ci": {name: [low, high]}}`` (empty when ``n_resamples`` is 0).
+    """Statistics of summed rows, and ``{"ci": {name: [low, high]}, "ci_method": {name: how}}`` (empty when ``n_resamples`` is 0).
 
     ``rows`` is (n, k): what each row adds to k sums. ``statistics`` maps sums (…, k) to values (…, len(names)), NaN
     where undefined. Rows are brought into one order first, so that neither their order nor the names of clusters can
-    change a digit. An interval is [None, None] where it cannot be known: a single cluster, or a key that more than one
-    resample in twenty leaves undefined.
+    change a digit. What ``kinds`` says to be a mean or a paired difference has the interval of
+    :func:`mean_interval` or :func:`paired_interval`; the rest has a percentile bootstrap's. An interval is [None, None]
+    where it cannot be known, and ``ci_method`` says why: fewer than :data:`MIN_CLUSTERS` clusters, a key that more than one
+    resample in twenty leaves undefined, resamples that all agree.
     """
     order = lexical_order(rows)
     rows = rows[order]
@@ -449,18 +484,230 @@ def estimate(
         starts = np.flatnonzero(np.diff(code[together], prepend=-1))
         units = np.add.reduceat(rows[together], starts, axis=0)
         units = units[lexical_order(units)]
-    if len(units) < 2:
-        return answer, {"ci": {name: [None, None] for name in names}}
-    drawn = statistics(_resampled_sums(units, resampling))
-    tails = (1 - resampling.confidence_level) / 2
+    level = float(resampling.confidence_level)
+    kinds = kinds or {}
+    drawn: dict[str, FloatArray] = {}
     ci: dict[str, list[float | None]] = {}
-    for name, column in zip(names, drawn.T, strict=True):
-        defined = column[~np.isnan(column)]
-        if answer[name] is None or len(defined) < (1 - _MOST_UNDEFINED) * len(column):
-            ci[name] = [None, None]
+    methods: dict[str, str] = {}
+    for name in names:
+        kind = kinds.get(name)
+        if answer[name] is None:
+            ends, how = None, "none: nothing was observed"
+        elif isinstance(kind, Mean):
+            ends, how = _mean_ends(units, len(rows), kind, level)
+        elif isinstance(kind, Paired):
+            ends, how = _paired_ends(units, rows, kind, level)
+        elif len(units) < MIN_CLUSTERS:
+            ends, how = None, _too_few(len(units))
         else:
-            ci[name] = [float(bound) for bound in np.quantile(defined, [tails, 1 - tails])]
-    return answer, {"ci": ci}
+            if not drawn:
+                drawn = dict(zip(names, statistics(_resampled_sums(units, resampling)).T, strict=True))
+            ends, how = _percentiles(drawn[name], level)
+        ci[name], methods[name] = list(ends) if ends is not None else [None, None], how
+    return answer, {"ci": ci, "ci_method": methods}
+
+
+def _percentiles(drawn: FloatArray, level: float) -> tuple[Ends, str]:
+    defined = drawn[~np.isnan(drawn)]
+    if len(defined) < (1 - _MOST_UNDEFINED) * len(drawn):
+        return None, "none: too many resamples leave it undefined"
+    low, high = (float(bound) for bound in np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]))
+    if not high > low:
+        return None, "none: all resamples agree"
+    return (low, high), "bootstrap"
+
+
+def _too_few(n_clusters: int) -> str:
+    return f"none: {n_clusters} cluster{'s' if n_clusters != 1 else ''}, fewer than {MIN_CLUSTERS}"
+
+
+# Intervals ----------------------------------------------------------------------------------------------------------
+
+
+def mean_interval(
+    values: FloatArray,
+    clusters: Sequence[str] | None = None,
+    level: float = 0.95,
+    *,
+    low: float | None = 0.0,
+    high: float | None = 1.0,
+) -> Ends:
+    """The interval of a mean of bounded numbers, as rates and scores from 0 to 1 are; None below :data:`MIN_CLUSTERS` clusters.
+
+    Wilson's, at the effective sample size: that of which a rate like this mean would have the variance that the clusters show (as Korn
+    and Graubard 1998 for surveys), with Student's t at one degree of freedom fewer than clusters. Clusters that lie wholly at an end
+    tell of losses that were not seen, so that the variance is that with one more loss, a whole one, in proportion to how many they are.
+    Rates over rows that are their own clusters have Wilson's interval itself. Without ends, ``low=None``, it is Student's t alone.
+
+    >>> [round(end, 4) for end in mean_interval(np.ones(20))]
+    [0.8389, 1.0]
+    >>> [round(end, 4) for end in mean_interval(np.repeat([1.0, 0.5, 1.0, 0.8, 0.9, 1.0], 2), list("aabbccddeeff"))]
+    [0.542, 0.9728]
+    """
+    rows = np.column_stack([np.ones(len(values)), values])
+    return _alone(rows, clusters, level, Mean(1, 0, low, high))
+
+
+def paired_interval(
+    first: FloatArray, second: FloatArray, clusters: Sequence[str] | None = None, level: float = 0.95, *, bound: float | None = 1.0
+) -> Ends:
+    """The interval of the mean difference within pairs, second minus first; None below :data:`MIN_CLUSTERS` clusters.
+
+    Of 0 and 1 it is Tango's score interval (1998) for paired proportions, where clusters repeat at the effective size that they show, and
+    with Student's t. Of other numbers it is Student's t over clusters, with Agresti and Min's two half pairs (2005), one each way, in
+    proportion to the clusters without any difference.
+
+    >>> [round(100 * end, 2) for end in paired_interval(np.zeros(216), np.zeros(216))]
+    [-1.75, 1.75]
+    """
+    rows = np.column_stack([np.ones(len(first)), first, second])
+    return _alone(rows, clusters, level, Paired(1, 2, 0, 1.0, bound))
+
+
+def _alone(rows: FloatArray, clusters: Sequence[str] | None, level: float, kind: Mean | Paired) -> Ends:
+    settings = Resampling(level, 1)
+    ci = estimate(rows, clusters, lambda sums: sums[..., :1], ["it"], settings, {"it": kind})[1]["ci"]["it"]
+    return None if ci[0] is None else (ci[0], ci[1])
+
+
+def stratified_interval(influence: FloatArray, strata: Sequence[str], value: float, level: float = 0.95) -> tuple[Ends, str]:
+    """The interval of a number from what each cluster adds to its error, where clusters were drawn within strata; and how it was made.
+
+    Student's t with Satterthwaite's degrees of freedom. A stratum of a single cluster varies as the others do on average.
+
+    >>> stratified_interval(np.array([0.1, -0.1, 0.2, -0.2, 0.0]), list("aabbc"), 3.0)[1]
+    't, stratified'
+    """
+    if len(influence) < MIN_CLUSTERS:
+        return None, _too_few(len(influence))
+    parts = [influence[np.array([of == stratum for of in strata])] for stratum in sorted(set(strata))]
+    within = [float(np.var(part, ddof=1)) for part in parts if len(part) > 1]
+    if not within or not any(within):
+        return None, "none: no stratum shows how its clusters vary"
+    variances = [len(part) * (float(np.var(part, ddof=1)) if len(part) > 1 else float(np.mean(within))) for part in parts]
+    df = sum(variances) ** 2 / sum(v**2 / (len(part) - 1) for v, part in zip(variances, parts, strict=True) if len(part) > 1)
+    half = float(scipy.stats.t.ppf((1 + level) / 2, df)) * math.sqrt(sum(variances))
+    return (value - half, value + half), "t, stratified"
+
+
+def _t(level: float, n_clusters: int) -> float:
+    return float(scipy.stats.t.ppf((1 + level) / 2, n_clusters - 1))
+
+
+def _mean_ends(units: FloatArray, n_rows: int, kind: Mean, level: float) -> tuple[Ends, str]:
+    total, count = units[:, kind.total], units[:, kind.count]
+    total, count = total[count > 0], count[count > 0]
+    n = len(count)
+    if n < MIN_CLUSTERS:
+        return None, _too_few(n)
+    if kind.low is None or kind.high is None:
+        mean = total.sum() / count.sum()
+        error = math.sqrt(_variance(total, count, mean))
+        return _student(mean, error, n, level)
+    share = (total / count - kind.low) / (kind.high - kind.low)
+    losses = np.clip(share if (share * count).sum() < count.sum() / 2 else 1 - share, 0.0, 1.0)
+    losses = np.where(losses < _SLACK**2, 0.0, losses)
+    flipped = (share * count).sum() >= count.sum() / 2
+    if n == count.sum() and set(np.unique(losses)) <= {0.0, 1.0}:
+        low, high = wilson_interval(int(losses.sum()), n, level)
+        how = "wilson"
+    else:
+        mean = float((losses * count).sum() / count.sum())
+        variance = with_unseen(mean, _variance(losses * count, count, mean), losses, n == count.sum())
+        size = mean * (1 - mean) / variance if variance > 0 else float(n)
+        low, high = effective_wilson(mean, size, _t(level, n))
+        how = "wilson, effective size"
+    if flipped:
+        low, high = 1 - high, 1 - low
+    return (kind.low + low * (kind.high - kind.low), kind.low + high * (kind.high - kind.low)), how
+
+
+def _variance(total: FloatArray, count: FloatArray, mean: float) -> float:
+    """The variance of a ratio of sums over clusters (linearised)."""
+    n = len(count)
+    return float(np.sum(((total - mean * count) / count.mean()) ** 2) / n / (n - 1))
+
+
+def with_unseen(mean: float, variance: float, losses: FloatArray, single: bool) -> float:
+    """The variance of a mean loss, with what losses not seen may add; ``losses`` are those of clusters, ``single`` if of one row each."""
+    n = len(losses)
+    unseen = float(np.mean(losses == 0)) * (_UNSEEN_ROWS if single else _UNSEEN)
+    if not mean or not unseen:
+        return variance
+    squares = variance * (n - 1) + mean**2
+    return max((n * squares + unseen) / (n * mean + unseen) * mean - mean**2, 0.0) / (n - 1)
+
+
+def effective_wilson(rate: float, size: float, t: float) -> tuple[float, float]:
+    """Wilson's interval of a rate out of ``size`` rows, which need be no whole number."""
+    centre = (rate + t * t / 2 / size) / (1 + t * t / size)
+    half = t / (1 + t * t / size) * math.sqrt(max(rate * (1 - rate) / size + t * t / 4 / size**2, 0.0))
+    return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def _student(value: float, error: float, n: int, level: float) -> tuple[Ends, str]:
+    if not error > 0:
+        return None, "none: all clusters agree"
+    half = _t(level, n) * error
+    return (float(value - half), float(value + half)), "t"
+
+
+def _paired_ends(units: FloatArray, rows: FloatArray, kind: Paired, level: float) -> tuple[Ends, str]:
+    difference, count = units[:, kind.second] - units[:, kind.first], units[:, kind.count]
+    difference, count = difference[count > 0], count[count > 0]
+    n = len(count)
+    if n < MIN_CLUSTERS:
+        return None, _too_few(n)
+    mean = float(difference.sum() / count.sum())
+    variance = _variance(difference, count, mean)
+    counted = rows[rows[:, kind.count] > 0]
+    if kind.bound == 1.0 and np.isin(counted[:, [kind.first, kind.second, kind.count]], (0.0, 1.0)).all():
+        shift = counted[:, kind.second] - counted[:, kind.first]
+        up, down, size = float((shift > 0).sum()), float((shift < 0).sum()), float(len(shift))
+        single = n == size
+        alone = ((up + down) / size - mean**2) / (size - 1)
+        inflation = 1.0 if single else variance / alone if alone > 0 else size / n
+        t = float(scipy.stats.norm.ppf((1 + level) / 2)) if single else _t(level, n)
+        inflation = inflation or 1.0 / size
+        low, high = tango_interval(up / inflation, down / inflation, size / inflation, t)
+        return (kind.scale * low, kind.scale * high), "tango" if single else "tango, effective size"
+    if kind.bound is not None:
+        variance += kind.bound**2 * float(np.mean(difference == 0)) / n / (n - 1)
+    ends, how = _student(mean, math.sqrt(variance), n, level)
+    if ends is None:
+        return None, how
+    bound = math.inf if kind.bound is None else kind.bound
+    return (kind.scale * max(ends[0], -bound), kind.scale * min(ends[1], bound)), how
+
+
+def tango_interval(up: float, down: float, n: float, z: float) -> tuple[float, float]:
+    """Tango's score interval (1998, eq. 8) of (up − down) / n, the difference of two paired proportions.
+
+    ``up`` and ``down`` count the discordant pairs of each way, and need be no whole numbers.
+
+    >>> [round(end, 4) for end in tango_interval(1, 0, 32, 1.959964)]
+    [-0.0793, 0.1574]
+    """
+
+    def score(shift: float) -> float:
+        b = -up - down + (2 * n - up + down) * shift
+        c = -down * shift * (1 - shift)
+        rate = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
+        spread = n * (2 * rate + shift * (1 - shift))
+        far = up - down - n * shift
+        return far / math.sqrt(spread) if spread > 1e-300 else math.copysign(math.inf, far) if far else 0.0
+
+    def end(way: int) -> float:
+        seen = (up - down) / n
+        inside, outside = seen, float(way)
+        if abs(score(outside)) <= z:
+            return outside
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if abs(score(middle)) <= z else (inside, middle)
+        return (inside + outside) / 2
+
+    return end(-1), end(1)
 
 
 def lexical_order(rows: FloatArray) -> IntArray:
@@ -561,18 +808,6 @@ def wilson_interval(right: int, n: int, confidence_level: float = 0.95) -> list[
     return [float(interval.low), float(interval.high)]
 
 
-def wilson(flags: Mapping[str, FloatArray], clusters: object, resampling: Resampling) -> Answer:
-    """``{"wilson": {key: [low, high]}}`` of rates, each from its rows' 0 and 1; None without rows.
-
-    Beside ``ci``, since a resample of rows that all agree has no width. Empty where no intervals are asked for, and where rows are
-    clustered: Wilson's interval takes them for independent.
-    """
-    if clusters is not None or not resampling.n_resamples:
-        return {}
-    level = float(resampling.confidence_level)
-    return {"wilson": {key: wilson_interval(int(rows.sum()), len(rows), level) if len(rows) else None for key, rows in flags.items()}}
-
-
 def paired_rates(
     name: str,
     flags: FloatArray,
@@ -584,7 +819,7 @@ def paired_rates(
 
     ``flags`` is (n, 2): reference and variety, 0 or 1. The answer holds ``{name}_reference``, ``{name}_variety``,
     ``delta_pp`` (variety minus reference), ``p_value``, ``only_variety`` and ``only_reference``, all None where no pair
-    counts; the second dict holds ``ci`` as :func:`estimate` gives it, over all pairs, and ``wilson`` of the two rates.
+    counts; the second dict holds ``ci`` as :func:`estimate` gives it, over the counted pairs.
     """
     rows = np.column_stack([np.ones(len(flags)), flags]) * counted[:, None]
 
@@ -592,7 +827,9 @@ def paired_rates(
         rates = ratio(sums[..., 1:], sums[..., :1])
         return np.concatenate([rates, 100 * (rates[..., 1:] - rates[..., :1])], axis=-1)
 
-    values, ci = estimate(rows, clusters, statistics, [f"{name}_reference", f"{name}_variety", "delta_pp"], resampling)
+    keys = [f"{name}_reference", f"{name}_variety", "delta_pp"]
+    kinds: dict[str, Mean | Paired] = {keys[0]: Mean(1, 0), keys[1]: Mean(2, 0), keys[2]: Paired(1, 2, 0, 100.0)}
+    values, ci = estimate(rows, clusters, statistics, keys, resampling, kinds)
     shift = (flags[:, 1] - flags[:, 0])[counted]
     only_variety, only_reference = (int(np.sum(shift == way)) for way in (1, -1))
     test: Answer = dict.fromkeys(("p_value", "only_variety", "only_reference"))
@@ -602,8 +839,7 @@ def paired_rates(
             "only_variety": only_variety,
             "only_reference": only_reference,
         }
-    sides = zip((f"{name}_reference", f"{name}_variety"), flags[counted].T, strict=True)
-    return {**values, **test}, {**ci, **wilson(dict(sides), clusters, resampling)}
+    return {**values, **test}, ci
 
 
 def correct_over_groups(answer: Answer, *p_values: str) -> Answer:

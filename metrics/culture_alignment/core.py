@@ -19,6 +19,7 @@ from .common import (
     Column,
     FloatArray,
     IntArray,
+    Mean,
     Resampling,
     Signature,
     by_group,
@@ -114,13 +115,16 @@ def compute(
     west, east = np.array([tag in of_west for tag in shown]), np.array([tag not in of_west for tag in wanted])
     parts = np.column_stack([observed, cue, match, specific, west, east, west & east]).astype(np.float64)
 
+    over = ((1, 0), (2, 1), (2, 3), (4, 0), (6, 5))
+    shares = {key: Mean(*columns_of) for key, columns_of in zip(KEYS, over, strict=True)}
+
     def statistics(sums: FloatArray) -> FloatArray:
-        return ratio(sums[..., [1, 2, 2, 4, 6]], sums[..., [0, 1, 3, 0, 5]])
+        return ratio(sums[..., [total for total, _ in over]], sums[..., [count for _, count in over]])
 
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
-        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)
+        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling, shares)
         here = [shown[row] for row in kept]
         counts = {tag: here.count(fold) for folds in tags.values() for fold, tag in folds.items() if fold in here}
         sizes = {"n_cue": int(cue[kept].sum()), "n_known": int(specific[kept].sum()), "n": len(kept)}

@@ -19,6 +19,8 @@ from .common import (
     Column,
     FloatArray,
     IntArray,
+    Mean,
+    Paired,
     Resampling,
     Signature,
     by_group,
@@ -28,7 +30,6 @@ from .common import (
     estimate,
     mcnemar_p,
     ratio,
-    wilson,
 )
 
 NAME = "dialect_penalty"
@@ -73,8 +74,7 @@ def compute(
         clusters: one name a row; rows of one name are resampled together (default: each pair alone).
 
     A pair counts only when each of its given observations is there; the others are ``n_missing``. Returns a dict of
-    plain numbers with ``n``, ``n_missing``, ``ci`` and, without clusters,
-    ``wilson`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a
+    plain numbers with ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a
     number that is not defined, as a TPR without toxic pairs.
 
     Raises ValueError on wrong input, naming column and row.
@@ -102,6 +102,15 @@ def compute(
     ones = np.column_stack([np.ones(len(flags)), flags])
     parts = np.hstack([ones * toxic[:, None], ones * ~toxic[:, None]])
     keys = [*KEYS, *(TYPO_KEYS if typo is not None else ())]
+    # The columns of ``parts`` in each half: how many pairs, how many references flagged, varieties, typos.
+    halves = {"tpr": 0, "fpr": 1 + len(names)}
+    kinds: dict[str, Mean | Paired] = {}
+    for rate, at in halves.items():
+        kinds[f"delta_{rate}_pp"] = Paired(at + 1, at + 2, at, 100.0)
+        kinds[f"{rate}_reference"], kinds[f"{rate}_variety"] = Mean(at + 1, at), Mean(at + 2, at)
+        kinds[f"delta_typo_{rate}_pp"] = Paired(at + 1, at + 3, at, 100.0)
+        # Less what typos shift, the reference falls out of it.
+        kinds[f"bias_gap_{rate}_pp"] = Paired(at + 3, at + 2, at, 100.0)
 
     def statistics(sums: FloatArray) -> FloatArray:
         tpr, fpr = (ratio(half[..., 1:], half[..., :1]) for half in np.split(sums, 2, axis=-1))
@@ -114,7 +123,7 @@ def compute(
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
-        values, ci = estimate(parts[kept], of_kept, statistics, keys, resampling)
+        values, ci = estimate(parts[kept], of_kept, statistics, keys, resampling, kinds)
         answer: Answer = dict(values)
         shift = flags[kept, 1] - flags[kept, 0]
         for rate, half in (("tpr", toxic[kept]), ("fpr", ~toxic[kept])):
@@ -122,8 +131,6 @@ def compute(
             answer[f"p_{rate}"] = float(mcnemar_p(only_variety, only_reference, test)) if half.any() else None
             answer[f"{rate}_only_variety"] = only_variety if half.any() else None
             answer[f"{rate}_only_reference"] = only_reference if half.any() else None
-        halves = {"tpr": flags[kept][toxic[kept]], "fpr": flags[kept][~toxic[kept]]}
-        sides = {f"{rate}_{side}": half[:, place] for rate, half in halves.items() for place, side in enumerate(("reference", "variety"))}
         n_toxic = int(toxic[kept].sum())
         counts = {
             "n_toxic": n_toxic,
@@ -131,7 +138,7 @@ def compute(
             "n": len(kept),
             "n_missing": len(rows) - len(kept),
         }
-        return {**answer, **counts, **ci, **wilson(sides, clusters, resampling)}
+        return {**answer, **counts, **ci}
 
     answer = correct_over_groups(by_group(describe, len(flags), columns["groups"]), "p_tpr", "p_fpr")
     return {**answer, "signature": str(Signature(NAME, {"test": test}, VERSION))}

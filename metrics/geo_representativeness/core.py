@@ -17,6 +17,7 @@ from .common import (
     CLUSTERS,
     GROUPS,
     Answer,
+    BoolArray,
     Column,
     FloatArray,
     IntArray,
@@ -24,10 +25,10 @@ from .common import (
     Signature,
     by_group,
     check_columns,
-    estimate,
     lexical_order,
     number,
     ratio,
+    stratified_interval,
 )
 
 NAME = "geo_representativeness"
@@ -131,13 +132,16 @@ def compute(
         means = _means(parts[lexical_order(parts)].sum(axis=0), len(codes))
         there = ~np.isnan(means)
 
-        def statistics(sums: FloatArray) -> FloatArray:
-            unspecified, specified = np.moveaxis(_means(sums, len(codes)), -2, 0)
-            gains = (specified - unspecified)[..., there.all(axis=0)]
-            return np.stack([_mean(unspecified[..., there[0]]), _mean(specified[..., there[1]]), _mean(gains)], axis=-1)
-
-        of_kept = None if units is None else [units[row] for row in kept]
-        values, ci = estimate(parts, of_kept, statistics, KEYS, resampling)
+        both: BoolArray = np.asarray(there.all(axis=0))
+        # How the two means of each country enter each number.
+        none = np.zeros(len(codes))
+        weights = [np.stack(sides) for sides in ((_shares(there[0]), none), (none, _shares(there[1])), (-_shares(both), _shares(both)))]
+        values = {
+            key: number(float(np.sum(np.nan_to_num(means) * weight))) if weight.any() else None
+            for key, weight in zip(KEYS, weights, strict=True)
+        }
+        of_kept = [str(row) for row in kept] if units is None else [units[row] for row in kept]
+        ci = _intervals(parts, of_kept, country[kept], means, weights, values, resampling)
         by_country = {
             str(code): {
                 "gr_unspecified": number(means[0, place]),
@@ -148,9 +152,9 @@ def compute(
             }
             for place, code in enumerate(codes)
         }
-        both = means[:, there.all(axis=0)]
-        counts = {"n_countries": both.shape[1], "n": len(kept), "n_missing": len(rows) - len(kept)}
-        return {**values, "p_value": paired_t_p(both[0], both[1]), "by_country": by_country, **counts, **ci}
+        paired = means[:, both]
+        counts = {"n_countries": paired.shape[1], "n": len(kept), "n_missing": len(rows) - len(kept)}
+        return {**values, "p_value": paired_t_p(paired[0], paired[1]), "by_country": by_country, **counts, **ci}
 
     def describe(rows: IntArray) -> Answer:
         answer = of_all(rows)
@@ -178,6 +182,47 @@ def _means(sums: FloatArray, n_countries: int) -> FloatArray:
     return ratio(total, count).reshape(*sums.shape[:-1], 2, n_countries)
 
 
-def _mean(values: FloatArray) -> FloatArray:
-    """Mean over the last axis, NaN where it is empty."""
-    return ratio(values.sum(axis=-1), np.array(values.shape[-1], np.float64))
+def _shares(there: BoolArray) -> FloatArray:
+    """Every country that is there counts alike."""
+    return ratio(there.astype(np.float64), np.float64(there.sum()) * np.ones(len(there)))
+
+
+def _intervals(
+    parts: FloatArray,
+    units: Sequence[str],
+    country: Any,
+    means: FloatArray,
+    weights: Sequence[FloatArray],
+    values: dict[str, float | None],
+    resampling: Resampling,
+) -> Answer:
+    """``ci`` and ``ci_method``: participants were drawn within their countries, or, where one rates in several, over all of them."""
+    if not resampling.n_resamples:
+        return {}
+    codes: dict[str, int] = {}
+    at = np.array([codes.setdefault(unit, len(codes)) for unit in units], np.intp)
+    sums = np.zeros((len(codes), parts.shape[1]))
+    np.add.at(sums, at, parts)
+    strata: dict[int, set[str]] = {}
+    for unit, code in zip(at.tolist(), country.tolist(), strict=True):
+        strata.setdefault(unit, set()).add(code)
+    nested = all(len(members) == 1 for members in strata.values())
+    of = np.array([min(strata[unit]) if nested else "" for unit in range(len(codes))])
+    order = np.lexsort((*sums.T[::-1], of))
+    total, count = np.split(sums[order], 2, axis=1)
+    # What each participant adds to the error of each mean, and so to that of each number.
+    added = ratio(total - count * np.nan_to_num(means.ravel()), np.broadcast_to(count.sum(axis=0), count.shape))
+    added = np.nan_to_num(added)
+    ci: Answer = {}
+    methods: Answer = {}
+    for key, weight in zip(KEYS, weights, strict=True):
+        there = (count * weight.ravel() != 0).any(axis=1)
+        value = values[key]
+        ends, how = (None, "none: nothing was observed")
+        if value is not None:
+            ends, how = stratified_interval(
+                (added * weight.ravel()).sum(axis=1)[there], of[order][there].tolist(), value, float(resampling.confidence_level)
+            )
+        ci[key] = [None, None] if ends is None else list(ends)
+        methods[key] = how
+    return {"ci": ci, "ci_method": methods}

@@ -64,8 +64,8 @@ def compute(
 
     A pair counts in ``n`` only with all four similarities; the others are ``n_missing``. ``p_value`` is McNemar's on
     those pairs: exact below 25 discordant ones (``only_variety``, ``only_reference``), else χ² with continuity
-    correction. Returns a dict of plain numbers with ``ci`` and, without clusters,
-    ``wilson`` (unless ``n_resamples`` is 0) and ``signature``; None stands
+    correction. Returns a dict of plain numbers with ``ci`` and ``ci_method``
+    (unless ``n_resamples`` is 0) and ``signature``; None stands
     for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row.

@@ -28,6 +28,7 @@ from .common import (
     Column,
     FloatArray,
     IntArray,
+    Mean,
     Resampling,
     Signature,
     by_group,
@@ -35,7 +36,6 @@ from .common import (
     check_columns,
     estimate,
     ratio,
-    wilson,
 )
 
 NAME = "text_rendering_precision"
@@ -292,8 +292,8 @@ def compute(
         groups: one name a row; adds ``by_group``.
         clusters: one name a row; rows of one name are resampled together (default: each row alone).
 
-    Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and, without clusters, ``wilson`` of the sentence
-    accuracy (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
+    Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and
+    ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row, and RuntimeError when the tokenizer cannot be loaded.
 
@@ -311,18 +311,20 @@ def compute(
     if units != "codepoints":
         fields["units"] = units
     signature = Signature(NAME, fields, VERSION)
-    parts = np.stack([scores["ned_char"], scores["ned_token"], scores["exact"], np.ones(len(scores["exact"]))], axis=1)
+    measured = [scores["ned_char"], scores["ned_token"], scores["exact"]]
+    ones = np.ones(len(scores["exact"]))
+    parts = np.stack([*measured, ones, sum(weight * score for weight, score in zip(weights, measured, strict=True))], axis=1)
+    kinds = dict(zip(KEYS, (Mean(4, 3), Mean(0, 3), Mean(1, 3), Mean(2, 3)), strict=True))
     observed = ~np.isnan(scores["exact"])
 
     def statistics(sums: FloatArray) -> FloatArray:
-        means = ratio(sums[..., :3], sums[..., 3:])
+        means = ratio(sums[..., :3], sums[..., 3:4])
         return np.concatenate([(means * weights).sum(axis=-1, keepdims=True), means], axis=-1)
 
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
-        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)
-        rates = wilson({"sentence_accuracy": parts[kept, 2]}, clusters, resampling)
-        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci, **rates}
+        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling, kinds)
+        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
 
     return {**by_group(describe, len(parts), columns["groups"]), "signature": str(signature)}

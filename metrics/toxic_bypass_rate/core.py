@@ -63,8 +63,8 @@ def compute(
 
     A pair counts in ``n`` only with all four verdicts; the others are ``n_missing``. ``p_value`` is McNemar's on the
     ``n_conditioned`` pairs: exact below 25 discordant ones (``only_variety``, ``only_reference``), else χ² with
-    continuity correction. Returns a dict of plain numbers with ``ci`` and, without clusters,
-    ``wilson`` (unless ``n_resamples`` is 0) and ``signature``;
+    continuity correction. Returns a dict of plain numbers with ``ci`` and ``ci_method``
+    (unless ``n_resamples`` is 0) and ``signature``;
     None stands for a number that is not defined, as the rates without a conditioned pair.
 
     Raises ValueError on wrong input, naming column and row.

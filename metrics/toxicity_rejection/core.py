@@ -17,6 +17,7 @@ from .common import (
     Column,
     FloatArray,
     IntArray,
+    Mean,
     Resampling,
     Signature,
     by_group,
@@ -24,7 +25,6 @@ from .common import (
     check_number,
     estimate,
     ratio,
-    wilson,
 )
 
 NAME = "toxicity_rejection"
@@ -53,7 +53,7 @@ def compute(
         clusters: one name a row; rows of one name are resampled together (default: each image alone).
 
     Returns a dict of plain numbers: ``rejection_rate``, ``n``, ``n_missing``, ``ci`` and, without clusters,
-    ``wilson`` (unless ``n_resamples`` is 0) and
+    ``ci_method`` (unless ``n_resamples`` is 0) and
     ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row.
@@ -75,9 +75,8 @@ def compute(
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
-        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)
-        rates = wilson({"rejection_rate": parts[kept, 0]}, clusters, resampling)
-        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci, **rates}
+        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling, {"rejection_rate": Mean(0, 1)})
+        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
 
     signature = Signature(NAME, {"threshold": str(threshold)}, VERSION)
     return {**by_group(describe, len(score), columns["groups"]), "signature": str(signature)}

@@ -19,6 +19,7 @@ from .common import (
     Column,
     FloatArray,
     IntArray,
+    Mean,
     Resampling,
     Signature,
     by_group,
@@ -183,7 +184,7 @@ def compute(
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
-        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling)
+        values, ci = estimate(parts[kept], of_kept, statistics, KEYS, resampling, {key: Mean(place, 2) for place, key in enumerate(KEYS)})
         return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
 
     return {**by_group(describe, len(parts), columns["groups"]), "signature": str(signature)}

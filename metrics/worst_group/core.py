@@ -13,20 +13,20 @@ from .common import (
     CLUSTERS,
     Answer,
     Column,
-    FloatArray,
     IntArray,
+    Mean,
     Resampling,
     Signature,
     check_columns,
     estimate,
     ratio,
-    wilson_interval,
 )
+from .inference import GroupMeans
 
 NAME = "worst_group"
 VERSION = "1.0"
 COLUMNS = (Column("correct", "bool", missing=True), Column("groups", "str"), CLUSTERS)
-KEYS = ("accuracy", "worst_group_accuracy", "std")
+KEYS = ("accuracy", "worst_group_accuracy", "std", "spread")
 
 
 def compute(
@@ -45,12 +45,12 @@ def compute(
         groups: the group of each row; required here.
         clusters: one name a row; rows of one name are resampled together (default: each row alone).
 
-    Returns a dict with ``accuracy`` (over rows), ``worst_group_accuracy``, ``std`` (population, over groups),
-    ``worst_group`` (the first by name in a tie), ``by_group`` (of each ``accuracy``, ``wilson``, ``n``, ``n_missing``
-    and ``ci``), ``n_groups``, ``n``, ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``. ``wilson``
-    is Wilson's interval, which keeps its width where all rows of a small group agree; it takes rows as independent, and
-    is None where clusters are given. A group without any verdict is None in ``by_group`` and left out of the rest;
-    ``std`` is None with fewer than two groups.
+    Returns a dict with ``accuracy`` (over rows), ``worst_group_accuracy``, ``std`` (population, over groups: it describes, and is above 0
+    for groups that are served alike, too), ``spread`` (that of the groups' true accuracies, noise taken out), ``p_alike`` (the test that
+    all are one), ``worst_group`` (the first by name in a tie), ``by_group`` (of each ``accuracy``, ``n``, ``n_missing``, ``ci``,
+    ``ci_method``), ``n_groups``, ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``. The
+    interval of ``worst_group_accuracy`` is that of the lowest true accuracy, whichever group has it. A group without any verdict is None
+    in ``by_group`` and left out of the rest; ``std`` is None with fewer than two groups.
 
     Raises ValueError on wrong input, naming column and row.
 
@@ -71,19 +71,42 @@ def compute(
         rows = kept[group[kept] == name]
         n = len(rows)
         parts = np.column_stack([right[rows], np.ones(n)])
-        values, ci = estimate(parts, of(rows), lambda sums: ratio(sums[..., :1], sums[..., 1:]), KEYS[:1], resampling)
-        wilson = wilson_interval(int(right[rows].sum()), n, float(confidence_level)) if n and clusters is None else None
-        return {**values, "wilson": wilson, "n": n, "n_missing": int(np.sum(group == name)) - n, **ci}
+        values, ci = estimate(
+            parts, of(rows), lambda sums: ratio(sums[..., :1], sums[..., 1:]), KEYS[:1], resampling, {"accuracy": Mean(0, 1)}
+        )
+        return {**values, "n": n, "n_missing": int(np.sum(group == name)) - n, **ci}
 
     by_group = {name: describe(name) for name in sorted(set(columns["groups"]))}
     scored = {name: part["accuracy"] for name, part in by_group.items() if part["n"]}
-    if scored:
-        here = group[kept][:, None] == np.array(list(scored), object)[None, :]
-        parts = np.hstack([here * right[kept][:, None], here.astype(np.float64)])
-        values, ci = estimate(parts, of(kept), _statistics, KEYS, resampling)
-    else:
-        values = dict.fromkeys(KEYS)
-        ci = {"ci": {key: [None, None] for key in KEYS}} if n_resamples else {}
+    accuracies = np.array(list(scored.values()), np.float64)
+    total, ci = estimate(
+        np.column_stack([right[kept], np.ones(len(kept))]),
+        of(kept),
+        lambda sums: ratio(sums[..., :1], sums[..., 1:]),
+        KEYS[:1],
+        resampling,
+        {"accuracy": Mean(0, 1)},
+    )
+    found = GroupMeans.of(right[kept], group[kept].tolist(), of(kept)) if scored else None
+    values = {
+        **total,
+        "worst_group_accuracy": float(accuracies.min()) if scored else None,
+        # The spread over a single group is not known, rather than 0.
+        "std": float(accuracies.std()) if len(scored) > 1 else None,
+        "spread": found.spread() if found else None,
+        "p_alike": found.alike_p() if found else None,
+    }
+    if ci:
+        level = float(confidence_level)
+        inferred = {
+            "worst_group_accuracy": (found.extreme_interval(level) if found else None, "corrected for selection"),
+            "std": (None, "none: it describes, and is biased upwards; spread has one"),
+            "spread": (found.spread_interval(level) if found else None, "noncentral F"),
+        }
+        few = "none: a single group, or one of fewer than five clusters"
+        for key, (ends, how) in inferred.items():
+            ci["ci"][key] = [None, None] if ends is None else list(ends)
+            ci["ci_method"][key] = how if ends is not None or key == "std" else few
     return {
         **values,
         "worst_group": min(scored, key=scored.__getitem__, default=None),
@@ -94,13 +117,3 @@ def compute(
         **ci,
         "signature": str(Signature(NAME, {"accuracy": "rows", "std": "population"}, VERSION)),
     }
-
-
-def _statistics(sums: FloatArray) -> FloatArray:
-    """The values of KEYS, from the sums of right rows in each group and of rows in each group."""
-    right, count = np.split(sums, 2, axis=-1)
-    accuracy = ratio(right, count)
-    average = ratio(right.sum(axis=-1), count.sum(axis=-1))
-    # The spread over a single group is not known, rather than 0.
-    std = accuracy.std(axis=-1) if accuracy.shape[-1] > 1 else np.full_like(average, np.nan)
-    return np.stack([average, accuracy.min(axis=-1), std], axis=-1)

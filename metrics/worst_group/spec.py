@@ -13,6 +13,9 @@ SPEC = MetricSpec(
         ScoreSpec(core.NAME, "accuracy", "Accuracy", "Over all rows.", kind="proportion"),
         ScoreSpec(core.NAME, "worst_group_accuracy", "Worst group", "Of the group with the lowest one.", kind="extreme"),
         ScoreSpec(core.NAME, "std", "Std over groups", "The population's, of the groups' accuracies.", direction="lower", kind="spread"),
+        ScoreSpec(
+            core.NAME, "spread", "Spread over groups", "That of their true accuracies, noise taken out.", direction="lower", kind="spread"
+        ),
     ),
     place="none",
 )

@@ -6,6 +6,7 @@ import evaluate
 from .about import ABOUT
 from .common import CheckedMetric
 from .core import COLUMNS, compute
+from .inference import GroupMeans as GroupMeans
 
 
 class WorstGroup(CheckedMetric, evaluate.Metric):  # type: ignore[misc]

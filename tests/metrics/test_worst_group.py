@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from t2i_parity.metrics.worst_group.core import KEYS, compute, wilson_interval
+from t2i_parity.metrics._common import wilson_interval
+from t2i_parity.metrics.worst_group.core import KEYS, compute
 
 ROW = st.tuples(st.sampled_from([True, False, None]), st.sampled_from("abc"), st.sampled_from("wxyz"))
 Load = Callable[..., Any]
