@@ -20,14 +20,16 @@ def _score(
     kind: Kind = "bounded_mean",
     direction: Direction = "none",
     counted: str = "n",
+    missing: str = "n_missing",
 ) -> ScoreSpec:
-    return ScoreSpec(metric, key, title, unit=unit, direction=direction, kind=kind, counted=counted)
+    return ScoreSpec(metric, key, title, unit=unit, direction=direction, kind=kind, counted=counted, missing=missing)
 
 
-def _typos(rate: str, counted: str) -> list[ScoreSpec]:
+def _typos(rate: str, label: str) -> list[ScoreSpec]:
     """Of the typo ablation: means over seeds with their standard deviations."""
+    counts = {"counted": f"n_{label}", "missing": f"n_missing_{label}"}
     return [
-        _score("typo_ablation", f"{kind}_{rate}{end}", f"{title} {rate.upper()}{more}", "pp", kind="paired_difference", counted=counted)
+        _score("typo_ablation", f"{kind}_{rate}{end}", f"{title} {rate.upper()}{more}", "pp", kind="paired_difference", **counts)
         for kind, title in (("delta_typo", "Δtypo"), ("bias_gap", "Bias gap"))
         for end, more in (("_pp", ""), ("_sd_pp", ", sd over seeds"))
     ]
@@ -56,7 +58,7 @@ TYPO_ABLATION = _metric(
     "typo_ablation",
     "Against noise of the same size",
     "What typos of the same size do, and what a variety does beyond it.",
-    [*_typos("tpr", "n_toxic"), *_typos("fpr", "n_benign")],
+    [*_typos("tpr", "toxic"), *_typos("fpr", "benign")],
 )
 TYPO_MATCH = _metric(
     "typo_match",
