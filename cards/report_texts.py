@@ -5,7 +5,8 @@ from __future__ import annotations
 from t2i_parity.metrics._common import Signature
 
 NOTES = (
-    "Intervals are percentile bootstraps at the stated level, resampled by prompt meaning, so that translations of one meaning count once.",
+    "Intervals are at the stated level and take prompt meanings as drawn, so that translations of one meaning count once: Wilson’s at "
+    "the effective size for rates and scores with ends, Tango’s for paired rates, else Student’s t; fewer than five meanings give none.",
     "A score is that of a model and a reader together. The undamaged typesetter's score is the reader's ceiling: what is lost there, the "
     "reader lost.",
     "What is missing was never scored: it is counted under n missing, and is not 0.",

@@ -22,7 +22,7 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.prompts import Prompt, rows_of
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
-from t2i_parity.metrics._common import FloatArray, Resampling, estimate, ratio
+from t2i_parity.metrics._common import FloatArray, Mean, Paired, Resampling, estimate, ratio
 from t2i_parity.metrics.bias_entropy import core as bias_entropy
 from t2i_parity.metrics.clip_score.spec import SPEC as CLIP_SCORE
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
@@ -394,6 +394,8 @@ def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Prompt], 
             else:
                 missing[code] = missing.get(code, 0) + 1
     names = ("translated", "tagged", "neutral", "language_effect", "tag_effect")
+    rated: dict[str, Mean | Paired] = {name: Mean(at, 3) for at, name in enumerate(names[:3])}
+    kinds = {**rated, "language_effect": Paired(2, 0, 3), "tag_effect": Paired(2, 1, 3)}
 
     def statistics(sums: FloatArray) -> FloatArray:
         rates = ratio(sums[..., :3], sums[..., 3:])
@@ -403,7 +405,7 @@ def culture_tag_contrast(culture: Sequence[str | None], rows: Sequence[Prompt], 
     every = [unit for code in targets for unit in units.get(code, [])]
     for code, chosen in [("all", every), *((code, units.get(code, [])) for code in targets)] if targets else []:
         parts = np.array([[*rates, 1.0] for _, rates in chosen]).reshape(-1, 4)
-        answer, ci = estimate(parts, [pair for pair, _ in chosen], statistics, names, resampling)
+        answer, ci = estimate(parts, [pair for pair, _ in chosen], statistics, names, resampling, kinds)
         lacking = sum(missing.values()) if code == "all" else missing.get(code, 0)
         records.append({"target": code, **answer, **ci, "n": len(chosen), "n_missing": lacking})
     return records
@@ -436,7 +438,12 @@ def transliteration_contrast(scores: Sequence[float | None], rows: Sequence[Prom
         chosen = {key: values for key, values in both.items() if code in ("all", key[0])}
         parts = np.array([[*values, 1.0] for values in chosen.values()]).reshape(-1, 3)
         names = ("original", "transliterated", "difference")
-        answer, ci = estimate(parts, [pair for _, pair in chosen], statistics, names, resampling)
+        kinds: dict[str, Mean | Paired] = {
+            "original": Mean(0, 2, None, None),
+            "transliterated": Mean(1, 2, None, None),
+            "difference": Paired(0, 1, 2, bound=None),
+        }
+        answer, ci = estimate(parts, [pair for _, pair in chosen], statistics, names, resampling, kinds)
         lacking = sum(code in ("all", language) for language, _ in asked) - len(chosen)
         records.append({"language": code, **answer, **ci, "n": len(chosen), "n_missing": lacking})
     return records

@@ -13,8 +13,8 @@ from t2i_parity.dataset_builder.prompts import Prompt
 from t2i_parity.generate.audit.pairs import Pair
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import PROMPT_CHECKS
-from t2i_parity.metrics._common import Resampling, Signature, estimate, ratio
-from t2i_parity.metrics.scores import Group, Score
+from t2i_parity.metrics._common import Signature, mean_interval
+from t2i_parity.metrics.scores import Group, Interval, Score
 
 MOST_VERDICTS = 12
 """A check with more different verdicts than this holds names, not judgements; its verdicts are not counted out."""
@@ -33,7 +33,7 @@ def summary(subset: str, rows: Sequence[Prompt], pairs: Sequence[Pair], settings
         by_name = {each["check"]: each for each in rows[pair.other].get("checks") or []}
         for name in names:
             found.setdefault((name, pair.variety, pair.label), []).append((pair.pair_id, by_name.get(name)))
-    resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+    level = settings.confidence_level
     scores: Scores = []
     for (name, code, label), cells in found.items():
         there = [(pair, check) for pair, check in cells if check is not None]
@@ -44,18 +44,21 @@ def summary(subset: str, rows: Sequence[Prompt], pairs: Sequence[Pair], settings
         group = Group(variety=code, label=label)
         numbers = [(pair, float(check["score"])) for pair, check in there if check["score"] is not None]
         if numbers:
-            parts = np.array([[1.0, value] for _, value in numbers])
-            values, ci = estimate(
-                parts, [pair for pair, _ in numbers], lambda sums: ratio(sums[..., 1:], sums[..., :1]), ["score"], resampling
-            )
-            answer = {**values, **ci, "n": len(numbers), "n_missing": len(cells) - len(numbers)}
-            scores.append(Score.of(PROMPT_CHECKS["score"], answer, subset, group, signature, level=settings.confidence_level))
-        verdicts = Counter(str(check["verdict"]) for _, check in there if check["verdict"] is not None)
+            values, of = np.array([value for _, value in numbers]), [pair for pair, _ in numbers]
+            ends = mean_interval(values, of, level, low=None, high=None) if settings.n_resamples else None
+            lacking = len(cells) - len(numbers)
+            mean, interval = float(values.mean()), Interval.of(ends, level, "t")
+            scores.append(Score(PROMPT_CHECKS["score"], subset, group, mean, len(numbers), lacking, interval, signature))
+        given = [(pair, str(check["verdict"])) for pair, check in there if check["verdict"] is not None]
+        verdicts = Counter(verdict for _, verdict in given)
         total = sum(verdicts.values())
         if len(verdicts) <= MOST_VERDICTS:
             for verdict, count in sorted(verdicts.items()):
                 cell, missing = Group(group, verdict=plain(verdict)), len(cells) - total
-                scores.append(Score(PROMPT_CHECKS["share"], subset, cell, count / total, total, missing, None, signature))
+                flags = np.array([float(each == verdict) for _, each in given])
+                ends = mean_interval(flags, [pair for pair, _ in given], level) if settings.n_resamples else None
+                interval = Interval.of(ends, level, "wilson")
+                scores.append(Score(PROMPT_CHECKS["share"], subset, cell, count / total, total, missing, interval, signature))
     return scores
 
 

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import SEMANTIC_PRESERVATION, SHIFT_DIRECTION
-from t2i_parity.metrics._common import Answer, FloatArray, Resampling, Signature, WholeSums, estimate, ratio
+from t2i_parity.metrics._common import Answer, FloatArray, Mean, Resampling, Signature, WholeSums, estimate, ratio
 from t2i_parity.metrics.scores import Group, Interval, Score
 
 VERSION = "1.0"
 DIRECTION_KEYS = ("dialect_typo", "typo_typo", "difference", "dialect_length", "typo_length")
+# Means by the columns that add up and count them; the difference of two is of unequal counts.
+_DIRECTIONS = {key: Mean(at, at + 1, None, None) for key, at in zip((*DIRECTION_KEYS[:2], *DIRECTION_KEYS[3:]), (0, 2, 4, 6), strict=True)}
 
 Vector = NDArray[np.float64] | None
 
@@ -156,7 +158,7 @@ def _direction(pairs: Sequence[Pair], vectors: Sequence[Vector], settings: Score
 
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
     parts = np.array([row for row, _ in kept])
-    values, ci = estimate(parts, [pair.pair_id for _, pair in kept], statistics, DIRECTION_KEYS, resampling)
+    values, ci = estimate(parts, [pair.pair_id for _, pair in kept], statistics, DIRECTION_KEYS, resampling, _DIRECTIONS)
     return {**values, **counts, **ci}
 
 
@@ -165,7 +167,8 @@ def _means(columns: dict[str, Sequence[float | None]], pairs: Sequence[Pair], se
     kept = [(cell, pair.pair_id) for cell, pair in zip(cells, pairs, strict=True) if cell is not None]
     parts = np.array([[1.0, cell] for cell, _ in kept]).reshape(-1, 2)
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
-    values, ci = estimate(parts, [pair for _, pair in kept], lambda sums: ratio(sums[..., 1:], sums[..., :1]), [name], resampling)
+    of = [pair for _, pair in kept]
+    values, ci = estimate(parts, of, lambda sums: ratio(sums[..., 1:], sums[..., :1]), [name], resampling, {name: Mean(1, 0, None, None)})
     return {**values, "n": len(kept), "n_missing": len(pairs) - len(kept), **ci}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.stats
@@ -13,6 +13,8 @@ from t2i_parity.metrics._common import (
     BoolArray,
     FloatArray,
     IntArray,
+    Mean,
+    Paired,
     Resampling,
     Signature,
     by_group,
@@ -54,11 +56,18 @@ def paired_shift(
         kept = rows[observed[rows]]
         of_kept = [clusters[row] for row in kept]
         parts = np.column_stack([np.ones(len(kept)), values[kept]])
-        found, ci = estimate(parts, of_kept, _statistics, ["mean_reference", "mean_variety", "delta"], resampling)
+        found, ci = estimate(parts, of_kept, _statistics, list(_KINDS), resampling, _KINDS)
         return {**found, **_t_test(values[kept, 1] - values[kept, 0], of_kept), "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
 
     answer = correct_over_groups(by_group(describe, len(values), groups), "p_value")
     return {**answer, "signature": str(Signature(NAME, {"test": "paired_t"}, VERSION))}
+
+
+_KINDS: Mapping[str, Mean | Paired] = {
+    "mean_reference": Mean(1, 0, None, None),
+    "mean_variety": Mean(2, 0, None, None),
+    "delta": Paired(1, 2, 0, bound=None),
+}
 
 
 def _statistics(sums: FloatArray) -> FloatArray:

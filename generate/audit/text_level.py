@@ -11,7 +11,7 @@ from t2i_parity.generate.audit import shifts
 from t2i_parity.generate.audit.pairs import Pair, toxic_and_benign, variety_of
 from t2i_parity.generate.entries import Scores, ScoreSettings
 from t2i_parity.generate.specs.audit import SCORE_SHIFT, TRUNCATION, TYPO_ABLATION, TYPO_MATCH
-from t2i_parity.metrics._common import Answer, FloatArray, Resampling, Signature, estimate, ratio
+from t2i_parity.metrics._common import Answer, FloatArray, Paired, Resampling, Signature, estimate, ratio
 from t2i_parity.metrics.dialect_penalty import core as dialect_penalty
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import Group, Score, labelled
@@ -140,7 +140,11 @@ def _ablation(pairs: Sequence[Pair], flags: Flags, seeds: Sequence[int], setting
 
     resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
     clusters = [pair.pair_id for pair in kept]
-    _, ci = estimate(np.hstack([rows * toxic, rows * ~toxic]), clusters, statistics, names, resampling)
+    # Of each half: how many pairs, and what of the reference, the variety and the typos was flagged.
+    columns = {rate: half * rows.shape[1] for half, rate in enumerate(RATES.values())}
+    kinds = {f"delta_typo_{rate}_pp": Paired(at + 1, at + 3, at, 100.0) for rate, at in columns.items()}
+    kinds |= {f"bias_gap_{rate}_pp": Paired(at + 3, at + 2, at, 100.0) for rate, at in columns.items()}
+    _, ci = estimate(np.hstack([rows * toxic, rows * ~toxic]), clusters, statistics, names, resampling, kinds)
     return {**answer, **ci}
 
 

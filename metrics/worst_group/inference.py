@@ -29,6 +29,8 @@ from .common import (
 )
 
 Ends: TypeAlias = tuple[float, float] | None
+# So many numbers are drawn at once: 16 MB.
+_DRAWN = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +284,17 @@ def worst_shares(
     units = units[lexical_order(units)]
     rng = np.random.default_rng(resampling.seed)
     n = len(units)
-    drawn = rng.multinomial(n, np.full(n, 1 / n), size=resampling.n_resamples).astype(np.float64)
-    sums = WholeSums(units, n)(drawn)
-    means = ratio(sums[:, : len(codes)], sums[:, len(codes) :])
-    means = np.where(np.isnan(means), np.inf, means if higher_is_better else -means)
-    lowest = means == means.min(axis=1, keepdims=True)
-    shares = (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)
+    summed = WholeSums(units, n)
+    wins, left = np.zeros(len(codes)), resampling.n_resamples
+    while left:
+        rows = min(left, max(1, _DRAWN // n))
+        sums = summed(rng.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float64))
+        means = ratio(sums[:, : len(codes)], sums[:, len(codes) :])
+        means = np.where(np.isnan(means), np.inf, means if higher_is_better else -means)
+        lowest = means == means.min(axis=1, keepdims=True)
+        wins += (lowest / lowest.sum(axis=1, keepdims=True)).sum(axis=0)
+        left -= rows
+    shares = wins / resampling.n_resamples
     return dict(zip(codes, map(float, shares), strict=True))
 
 

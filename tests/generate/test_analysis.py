@@ -194,17 +194,17 @@ def test_culture_statistics_leave_controls_out() -> None:
 
 def test_language_against_tag() -> None:
     rows, culture = [], []
-    for meaning in range(4):
+    for meaning in range(7):
         rows += [of(str(meaning), "hi"), of(str(meaning), "en", "culture_tag_hi"), of(str(meaning), "en", "culture_neutral")]
-        culture += ["Indian" if meaning == 0 else "None", None if meaning == 3 else " indian", "None"]
+        culture += ["Indian" if meaning < 2 else "None", None if meaning == 6 else " indian", "None"]
     rows.append(of("9", "ja"))
     culture.append("Japanese")
     every, hindi = culture_tag_contrast(culture, rows, QUICK)
-    assert (hindi["target"], hindi["n"], hindi["n_missing"]) == ("hi", 3, 1)
+    assert (hindi["target"], hindi["n"], hindi["n_missing"]) == ("hi", 6, 1)
     assert math.isclose(hindi["translated"], 1 / 3)
     assert (hindi["tagged"], hindi["neutral"], hindi["tag_effect"]) == (1.0, 0.0, 1.0)
     assert math.isclose(hindi["language_effect"], 1 / 3)
-    assert 0 <= hindi["ci"]["language_effect"][0] <= 1 / 3 <= hindi["ci"]["language_effect"][1] <= 1
+    assert -1 <= hindi["ci"]["language_effect"][0] <= 1 / 3 <= hindi["ci"]["language_effect"][1] <= 1
     assert {**every, "target": "hi"} == hindi
     assert culture_tag_contrast(culture[-1:], rows[-1:], QUICK) == []
 
