@@ -119,10 +119,10 @@ def _stands_on(verdict: Verdict) -> str:
 def _shown_at_all(verdicts: Sequence[Verdict]) -> str:
     smallest = [verdict.smallest for verdict in verdicts if verdict.smallest is not None]
     if not smallest:
-        return "; no interval can be given"
+        return ", where no interval can be given"
     plain = _plain(verdicts[0].unit)
     low, high = plain(min(smallest)), plain(max(smallest))
-    return f"; only a difference of {low if low == high else f'{low} to {high}'} or more would be shown"
+    return f", where only a difference of {low if low == high else f'{low} to {high}'} or more would be shown"
 
 
 def _plain(unit: Unit) -> Callable[[float | None], str]:

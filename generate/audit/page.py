@@ -101,7 +101,8 @@ def _shifts(run: str, scores: Sequence[Score], metric: MetricSpec = SCORE_SHIFT)
             evaluator = instrument_name(signature, "evaluator")
             title = f"{of[:1].upper()}{of[1:]}, without a guardrail, scored by {evaluator}, on {subset} ({run})"
         digits = _digits(keyed["mean_reference"].value for keyed in groups.values())
-        rows, found, counts = [], {}, []
+        rows, counts = [], []
+        found: dict[Group, Verdict] = {}
         for label in dict.fromkeys(group["label"] for group in groups):
             members = {group: (keyed["delta"], keyed["p_value_holm"]) for group, keyed in groups.items() if group["label"] == label}
             found.update(zip(members, verdicts(list(members.values())), strict=True))

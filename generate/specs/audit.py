@@ -27,9 +27,13 @@ def _score(
 
 def _typos(rate: str, label: str) -> list[ScoreSpec]:
     """Of the typo ablation: means over seeds with their standard deviations."""
-    counts = {"counted": f"n_{label}", "missing": f"n_missing_{label}"}
+    counted, missing = f"n_{label}", f"n_missing_{label}"
+
+    def score(key: str, title: str) -> ScoreSpec:
+        return _score("typo_ablation", key, title, "pp", kind="paired_difference", counted=counted, missing=missing)
+
     return [
-        _score("typo_ablation", f"{kind}_{rate}{end}", f"{title} {rate.upper()}{more}", "pp", kind="paired_difference", **counts)
+        score(f"{kind}_{rate}{end}", f"{title} {rate.upper()}{more}")
         for kind, title in (("delta_typo", "Δtypo"), ("bias_gap", "Bias gap"))
         for end, more in (("_pp", ""), ("_sd_pp", ", sd over seeds"))
     ]

@@ -269,7 +269,7 @@ def test_audit_says_what_differs_in_words(page: Page) -> None:
     ]
     assert "toxic pairs: African American Vernacular English: flagged less often, by 11.7 pp [−18.3 pp, −5.0 pp], n = 120" in page.text
     assert "equivalent within ±5.0 pp: Chicano English, Colloquial Singaporean English" in page.text
-    assert "undecided: 3 of 5 (Chicano English, Colloquial Singaporean English, Indian English); only a difference of" in page.text
+    assert "undecided: 3 of 5 (Chicano English, Colloquial Singaporean English, Indian English), where only a difference of" in page.text
     assert "over the varieties of one filter, subset and label (5 on toxic pairs and 5 on benign pairs here); δ is 5 pp." in page.text
     assert "over the varieties of one filter, subset and label (4 on benign pairs here); δ is 5 pp." in page.text
     assert "no difference" not in page.text

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -196,3 +197,55 @@ def test_a_fair_filter_seldom_differs(draw: Callable[[np.random.Generator, int],
             for part in answer["by_group"].values()
         )
     assert found <= 0.05 * runs
+
+
+# Images and their judges
+
+
+class Blind:
+    """A judge that sees nothing."""
+
+    name = "blind"
+    columns: ClassVar = {"width": pa.int64()}
+
+    def signature(self) -> str:
+        return "blind|v:1"
+
+    def check(self, rows: object) -> None:
+        pass
+
+    def observe(self, rows: object) -> list[object]:
+        raise RuntimeError("no eyes")
+
+
+def generated(folder: Path, does: str, code: int) -> str:
+    """Two images by a program that does what the prompts say: what was told on standard error."""
+    folder.mkdir()
+    rows = [{"prompt_id": f"p{n}", "pair_id": f"p{n}", "prompt": does, "language": "en"} for n in range(2)]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "rows.parquet")
+    model = ("--model", "adapter:mine", "--set", f"program={Path(__file__).parent / 'adapter_program.py'}")
+    return command("generate", *model, "--prompts", folder, "--out", folder / "run", "--retries", 0, check=code).stderr
+
+
+def test_a_model_that_fails_on_every_row_ends_with_1(tmp_path: Path) -> None:
+    told = generated(tmp_path / "a", "error", 1)
+    assert "error: the model failed on all of the 2 rows of" in told
+    assert "The most frequent reason, of 2 rows: " in told
+    assert "ran out of paint. All that was made is kept." in told
+    judged = command("judge", tmp_path / "a" / "run", "--with", "test_unmeasured:Blind", check=1).stderr
+    assert "of 2 rows: no image: failed: " in judged
+    assert "make the images first (t2i-parity generate with --retry-failed)" in judged
+
+
+def test_a_refusal_is_an_outcome(tmp_path: Path) -> None:
+    generated(tmp_path / "a", "refuse", 0)
+    command("judge", tmp_path / "a" / "run", "--with", "test_unmeasured:Blind")
+
+
+def test_a_judge_that_fails_on_every_image_ends_with_1(tmp_path: Path) -> None:
+    generated(tmp_path / "a", "paint", 0)
+    for _ in range(2):
+        told = command("judge", tmp_path / "a" / "run", "--with", "test_unmeasured:Blind", "--retries", 0, check=1).stderr
+        assert "failed on all of the 2 rows of" in told
+        assert "RuntimeError: no eyes" in told
+        assert told.strip().endswith("judge again under another name: --as NAME")
