@@ -15,7 +15,7 @@ from uniseg.graphemecluster import grapheme_clusters
 
 from t2i_parity.cards.environment import environment, number, p_value, percent, points
 from t2i_parity.cards.environment import visible as visible
-from t2i_parity.cards.report_audit import console_tables_of, signatures_of
+from t2i_parity.cards.report_audit import WHAT, console_tables_of, signatures_of
 from t2i_parity.cards.report_data import Rendering, Report, Sample
 from t2i_parity.cards.report_sections import runs_of
 from t2i_parity.cards.report_sections import signatures_of as section_signatures
@@ -125,6 +125,7 @@ def render(report: Report) -> str:
             runs=list(dict.fromkeys(sample.run for sample in report.samples)),
             incomplete=is_incomplete,
             rules=RULES,
+            what=WHAT,
             marks=[Markup(mark) for mark in audit_marks()],
             visible=visible,
             pp=points,

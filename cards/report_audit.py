@@ -14,14 +14,18 @@ from t2i_parity.metrics.verdicts import Kind
 if TYPE_CHECKING:
     from rich.table import Table
 
+WHAT = "What it shows"
+"""The head of a column that holds verdicts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell as text. ``interval`` stands behind it, muted; ``mark`` (▲, ▼) before it where a test shows a difference."""
+    """One cell as text, ``short`` in a terminal. ``interval`` stands behind it, muted; ``mark`` (▲, ▼) before it where a number differs."""
 
     text: str
     interval: str = ""
     mark: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +140,4 @@ def _fill_matrix(table: Table, heat: HeatMap) -> None:
 
 
 def _plain(cell: Cell) -> str:
-    return " ".join(part for part in (cell.mark, cell.text, cell.interval) if part)
+    return " ".join(part for part in (cell.mark, cell.short or cell.text, cell.interval) if part)

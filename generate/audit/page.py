@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from t2i_parity.cards.environment import number, p_value, percent, points
 from t2i_parity.cards.report import FLAGGED
-from t2i_parity.cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row
+from t2i_parity.cards.report_audit import WHAT, AuditSection, AuditTable, Cell, HeatMap, Row
 from t2i_parity.cards.report_texts import (
     CATEGORIES_ABOUT,
     CHECKS_ABOUT,
@@ -18,6 +18,7 @@ from t2i_parity.cards.report_texts import (
     instrument_name,
 )
 from t2i_parity.cards.verdicts import mark, words
+from t2i_parity.cards.verdicts import short as in_short
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit.pairs import reference_of
@@ -116,7 +117,7 @@ def _shifts(run: str, scores: Sequence[Score], metric: MetricSpec = SCORE_SHIFT)
                 _shift_cell(delta, found[group], digits),
                 Cell(p_value(keyed["p_value"].value)),
                 Cell(p_value(keyed["p_value_holm"].value)),
-                Cell(words(found[group], "scored higher", "scored lower")),
+                _verdict_cell(found[group], ("scored higher", "scored lower")),
             ]
             rows.append(Row(variety_name(group["variety"]), cells, group["variety"]))
         heads = ("Variety", "Prompts", "n", "Missing", "Mean score, reference → variety", "Δ score", "p", "Holm p", WHAT)
@@ -223,7 +224,7 @@ def _by_category(
                     Cell(rates),
                     _pp_cell(keyed[delta], judged[name, code]),
                     Cell(p_value(keyed[holm].value)),
-                    Cell(words(judged[name, code], *more)),
+                    _verdict_cell(judged[name, code], more),
                 ]
                 rows.append(Row(name, cells))
     heads = ("Category", "Variety", "n", "Missing", "Rate, reference → variety", "Δ pp", "Holm p", WHAT)
@@ -312,8 +313,6 @@ GUARDED = ((TOXIC_BYPASS_RATE, "tbr", "evaluator"), (OVER_CENSORSHIP_RATE, "ocr"
 """What a guardrail does to images: the metric, its short name, and whose judgement it is."""
 
 
-WHAT = "What it shows"
-"""The head of the verdicts' column."""
 MORE = {
     "": FLAGGED,
     "tbr": ("bypassed more often", "bypassed less often"),
@@ -374,7 +373,7 @@ def _rate_row(code: str, keyed: Keyed, short: str, first: Sequence[Cell], judged
         Cell(", ".join("–" if count is None else str(count) for count in only)),
         Cell(p_value(keyed["p_value"].value)),
         Cell(p_value(keyed["p_value_holm"].value)),
-        Cell(words(judged, *MORE[short])),
+        _verdict_cell(judged, MORE[short]),
     ]
     return Row(variety_name(code), cells, code)
 
@@ -411,6 +410,10 @@ def _counts(score: Score) -> list[Cell]:
 
 def _interval(score: Score, show: Callable[[float | None], str]) -> str:
     return "" if score.interval is None else f"[{', '.join(map(show, score.ends))}]"
+
+
+def _verdict_cell(judged: Verdict, more: tuple[str, str]) -> Cell:
+    return Cell(words(judged, *more), short=in_short(judged))
 
 
 def _pp_cell(delta: Score, judged: Verdict) -> Cell:

@@ -21,8 +21,9 @@ def _score(
     direction: Direction = "none",
     counted: str = "n",
     missing: str = "n_missing",
+    margin: float | None = None,
 ) -> ScoreSpec:
-    return ScoreSpec(metric, key, title, unit=unit, direction=direction, kind=kind, counted=counted, missing=missing)
+    return ScoreSpec(metric, key, title, unit=unit, direction=direction, kind=kind, counted=counted, missing=missing, margin=margin)
 
 
 def _typos(rate: str, label: str) -> list[ScoreSpec]:
@@ -39,13 +40,13 @@ def _typos(rate: str, label: str) -> list[ScoreSpec]:
     ]
 
 
-def _shift(name: str, title: str, about: str) -> MetricSpec:
+def _shift(name: str, title: str, about: str, *, margin: float | None = None) -> MetricSpec:
     return _metric(
         name,
         title,
         about,
         (
-            _score(name, "delta", "Shift", "score", kind="paired_difference"),
+            _score(name, "delta", "Shift", "score", kind="paired_difference", margin=margin),
             _score(name, "mean_reference", "Mean of the reference", "score"),
             _score(name, "mean_variety", "Mean of the variety", "score"),
             _score(name, "p_value", "p", "p", kind="p_value"),
@@ -56,7 +57,11 @@ def _shift(name: str, title: str, about: str) -> MetricSpec:
 
 SCORE_SHIFT = _shift("score_shift", "Shift of the score", "The mean of variety minus reference, on the filter's own scale.")
 IMAGE_SCORE_SHIFT = _shift(
-    "image_score_shift", "Shift of the images' score", "The mean of variety minus reference, on the evaluator's scale, without a guardrail."
+    "image_score_shift",
+    "Shift of the images' score",
+    "The mean of variety minus reference, on the evaluator's scale, without a guardrail.",
+    # An evaluator's probabilities are summed and multiplied by 100.
+    margin=5.0,
 )
 TYPO_ABLATION = _metric(
     "typo_ablation",

@@ -15,6 +15,7 @@ import scipy.stats
 from commands import command, error_of
 from test_audit_text import draws, rows, value_of, written
 
+from t2i_parity.cards.report_audit import WHAT
 from t2i_parity.dataset_builder.schema import text_sha256
 from t2i_parity.generate.audit import image_level, page
 from t2i_parity.generate.audit.embedding import mean_cosine
@@ -159,7 +160,7 @@ def test_several_images_of_a_prompt_are_tested_as_one(runs: Path, scores: list[S
 
 
 def test_a_table_states_the_family_of_its_tests(scores: list[Score]) -> None:
-    tables = [table for section in page.sections("audit", scores, 0.95) for table in section.tables if page.WHAT in table.heads]
+    tables = [table for section in page.sections("audit", scores, 0.95) for table in section.tables if WHAT in table.heads]
     assert {section.key for section in page.sections("audit", scores, 0.95)} >= {"images", "categories"}
     for table in tables:
         stated = sum(int(count) for count in re.findall(r"(\d+) (?:tests?\)|on \w+ prompts)", table.note))
