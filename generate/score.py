@@ -36,10 +36,11 @@ class Scored:
     unused: dict[str, list[str]]
 
 
-def score(run: Run, settings: ScoreSettings) -> Scored:
+def score(run: Run, settings: ScoreSettings, *, margin: float | None = None) -> Scored:
     """Score all that the run has observations for; writes scores.json, the ``scored`` table and the card, and returns what was scored.
 
-    Observations that no metric is made from are kept, named in the record and in the answer, and harm nobody.
+    Observations that no metric is made from are kept, named in the record and in the answer, and harm nobody. ``margin`` is the δ of an
+    audit's verdicts in percentage points, and stands in the record; without one it is that of the scores.
 
     Raises InputError when there is nothing to score, or when a metric refuses what it was given.
     """
@@ -47,7 +48,8 @@ def score(run: Run, settings: ScoreSettings) -> Scored:
     run.scored().replace(scored.table)
     run.write_scores(scored.scores)
     run.folder.write(csv_of(scored.scores), "scores.csv")
-    run.record["scoring"] = {**settings.record, **({"unused": scored.unused} if scored.unused else {})}
+    told = {"unused": scored.unused or None, "margin_pp": margin}
+    run.record["scoring"] = {**settings.record, **{name: value for name, value in told.items() if value is not None}}
     run.write_record()
     run.write_card()
     return scored
