@@ -1,6 +1,6 @@
 """What the planner promises, against simulation of the very tests that the tools run.
 
-Every promise holds within two points of power, and within four for a language whose numbers lie near an end of the scale.
+Asked of the cases below: within two points of power, four for a language near an end of the scale, and the noise of the simulation.
 ``python tests/benchmarks/planner_power.py --runs 4000`` prints the table and ends with 1 where a promise is missed.
 """
 
