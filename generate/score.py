@@ -22,6 +22,9 @@ from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Observed, Score, labelled
+from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
+from t2i_parity.metrics.text_rendering_precision import null
+from t2i_parity.metrics.text_rendering_precision.spec import PARITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ def _score_images(run: Run, judges: Sequence[str], settings: ScoreSettings) -> S
                 part = whole.of(chosen)
                 found = _measured(spec, part, subset, settings)
                 scores += found
+                if spec.place == "text":
+                    scores += _parity(part, subset, found[0].signature, settings)
                 if spec.place == "text" and settings.calibration:
                     scores += ceilings.beside(part.rows, part.columns["text"], subset, found[0].signature, by, settings)
             if spec.per_row is not None:
@@ -135,6 +140,29 @@ def _measured(spec: MetricSpec, part: Observed, subset: str, settings: ScoreSett
     if spec.per_row is not None and spec.unequal:
         values = [float(value) for value in spec.per_row(part, settings)[spec.unequal]]
         scores += _gap_scores(values, languages, part.pairs, subset, scores[0].signature, settings)
+    return scores
+
+
+def _parity(part: Observed, subset: str, of: Signature, settings: ScoreSettings) -> Scores:
+    """What was read against a language-blind model of the run's own quality, where there are several languages."""
+    answer = null.compute(
+        part.columns["text"],
+        [row["render_text"] for row in part.rows],
+        [row["language"] for row in part.rows],
+        tokenizer=text_rendering_precision.load_tokenizer(settings.tokenizer),
+        normalization=settings.normalization,
+        variant=settings.variant,
+        clusters=part.pairs,
+        **settings.resampling,
+    )
+    if not answer["by_group"]:
+        return []
+    signature = Signature.parse(answer["signature"]).having(of=of)
+    level, over = settings.confidence_level, [key for key in answer if key.endswith("_p_alike")]
+    scores = PARITY.read(answer, subset, ALL, signature, level=level, keys=over)
+    for code, found in answer["by_group"].items():
+        keys = [score.key for score in PARITY.scores if score.key in found]
+        scores += PARITY.read(found, subset, Group(language=code), signature, level=level, keys=keys)
     return scores
 
 

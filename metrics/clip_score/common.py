@@ -666,9 +666,9 @@ def _paired_ends(units: FloatArray, rows: FloatArray, kind: Paired, level: float
         up, down, size = float((shift > 0).sum()), float((shift < 0).sum()), float(len(shift))
         single = n == size
         alone = ((up + down) / size - mean**2) / (size - 1)
-        inflation = 1.0 if single else variance / alone if alone > 0 else size / n
+        # Rows of a cluster tell no more than rows of their own would.
+        inflation = 1.0 if single else max(1.0, variance / alone) if alone > 0 else size / n
         t = float(scipy.stats.norm.ppf((1 + level) / 2)) if single else _t(level, n)
-        inflation = inflation or 1.0 / size
         low, high = tango_interval(up / inflation, down / inflation, size / inflation, t)
         return (kind.scale * low, kind.scale * high), "tango" if single else "tango, effective size"
     if kind.bound is not None:
