@@ -22,8 +22,9 @@ from t2i_parity.cards.report_sections import signatures_of as section_signatures
 from t2i_parity.cards.verdicts import RULES, Told, mark, short, told, words
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Score, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import PARITY
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
-from t2i_parity.metrics.verdicts import Verdict
+from t2i_parity.metrics.verdicts import Verdict, margin_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,6 +69,8 @@ def render(report: Report) -> str:
                 "ceiling": any(rendering.upper_bound for rendering in members),
                 "specs": _specs(members),
                 "parity": any(rendering.parity for rendering in members),
+                "margin": margin_of(PARITY["precision_difference"]),
+                "blind_signatures": _cited(((each.run, each.parity.signature) for each in members if each.parity), signatures),
                 "plot": plot and (Markup(plot.wide), Markup(plot.narrow)),
                 "signatures": _cited(((rendering.run, rendering.signature) for rendering in members), signatures),
             }
@@ -216,6 +219,7 @@ def _signatures(report: Report) -> list[Signature]:
     """Every signature once, in the order in which the page needs them."""
     found = [rendering.signature for rendering in report.renderings]
     found += [rendering.gap.std.signature for rendering in report.renderings if rendering.gap]
+    found += [rendering.parity.signature for rendering in report.renderings if rendering.parity]
     found += [audit.signature for audit in report.audits]
     found += [signature for signature, _ in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]]
     return list(dict.fromkeys(found))
@@ -228,6 +232,8 @@ def _users(report: Report) -> dict[Signature, list[str]]:
         users.setdefault(rendering.signature, {})[f"text rendering of {rendering.run}"] = None
         if rendering.gap:
             users.setdefault(rendering.gap.std.signature, {})[f"spread over languages of {rendering.run}"] = None
+        if rendering.parity:
+            users.setdefault(rendering.parity.signature, {})[f"languages of {rendering.run} against a language-blind model"] = None
     for audit in report.audits:
         users.setdefault(audit.signature, {})[f"{audit.filter} on {audit.subset}"] = None
     for signature, title in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]:
