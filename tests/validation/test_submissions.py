@@ -390,7 +390,7 @@ told["superseding"] = faults(number)
     expected = {
         "score": f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the observations give",
         "language": "cells: language=hi: no cell in the record, 6 of 6 rows in the run and its prompts",
-        "cells": "1 of 1 rows in the record, 2 of 2 rows in the run and its prompts",
+        "cells": "1 of 1 rows in the record, 6 of 6 rows in the run and its prompts",
         "signature": "google/mt5-base",
         "direction": f"scores: {TEXT} of all: lower and fraction are claimed, and it is higher and fraction",
         "prompts": "run: prompts.content_sha256:",
