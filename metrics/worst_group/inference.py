@@ -9,7 +9,7 @@ Means of small samples scatter even where all groups are served alike, so that t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,6 +29,7 @@ from .common import (
 )
 
 Ends: TypeAlias = tuple[float, float] | None
+Difference: TypeAlias = tuple[float, Ends] | None
 # So many numbers are drawn at once: 16 MB.
 _DRAWN = 2_000_000
 
@@ -142,20 +143,26 @@ class GroupMeans:
         noise = np.einsum("ij,jl->il", centred, self.covariance)
         return float(np.trace(noise)), float(np.einsum("ij,ji->", noise, noise)), float(self.clusters.mean()) - 1
 
-    def _null(self) -> tuple[float, float, float, float]:
-        """Box's approximation (1954): k·var(m) is ``scale`` times a noncentral χ² of ``df``, with the noise known to ``df2`` degrees."""
+    def _null(self) -> tuple[float, float, float, float] | None:
+        """Box's approximation (1954): k·var(m) is ``scale`` times a noncentral χ² of ``df``, with the noise known to ``df2`` degrees.
+
+        None where it cannot be known: too few clusters, or none that varies.
+        """
         trace, square, df = self._noise()
+        if not self.enough or not trace > 1e-12 * float(np.trace(self.covariance)):
+            return None
         scale, df1 = square / trace, trace**2 / square
         return len(self.codes) * float(self.means.var()) / scale, scale, df1, df1 * df
 
     def alike_p(self) -> float | None:
-        """The p-value of the test that all groups have one mean; None below two groups or :data:`MIN_CLUSTERS` clusters.
+        """The p-value of the test that all groups have one mean; None below two groups or :data:`MIN_CLUSTERS` clusters, or without noise.
 
         A repeated-measures F test over clusters with Box's (Greenhouse and Geisser's) degrees of freedom.
         """
-        if not self.enough:
+        null = self._null()
+        if null is None:
             return None
-        seen, _, df1, df2 = self._null()
+        seen, _, df1, df2 = null
         return float(scipy.stats.f.sf(seen / df1, df1, df2))
 
     def spread_interval(self, level: float = 0.95) -> Ends:
@@ -163,9 +170,10 @@ class GroupMeans:
 
         A spread as small as chance alone gives in half of all samples bounds it as the median does: no sample shows that it is 0.
         """
-        if not self.enough:
+        null = self._null()
+        if null is None:
             return None
-        seen, scale, df1, df2 = self._null()
+        seen, scale, df1, df2 = null
         tails = (1 - level) / 2
         least = max(seen, df1 * float(scipy.stats.f.ppf(0.5, df1, df2)))
         ends = [_noncentrality(value / df1, df1, df2, tail) for value, tail in ((seen, 1 - tails), (least, tails))]
@@ -311,19 +319,48 @@ def holm(ps: Sequence[float]) -> list[float]:
     return found
 
 
-def spread_difference(first: GroupMeans, second: GroupMeans, level: float = 0.95) -> tuple[float, Ends] | None:
+def spread_difference(first: GroupMeans, second: GroupMeans, level: float = 0.95) -> Difference:
     """How much more unequal the second is: the difference of true spreads, with its interval from both (MOVER; Zou and Donner 2008).
 
     None where one of them has no spread.
     """
     spreads = first.spread(), second.spread()
-    ends = first.spread_interval(level), second.spread_interval(level)
-    if spreads[0] is None or spreads[1] is None or ends[0] is None or ends[1] is None:
+    if spreads[0] is None or spreads[1] is None:
         return None
-    difference = spreads[1] - spreads[0]
-    low = difference - math.hypot(spreads[1] - ends[1][0], ends[0][1] - spreads[0])
-    high = difference + math.hypot(ends[1][1] - spreads[1], spreads[0] - ends[0][0])
-    return difference, (low, high)
+    return _difference(spreads[0], first.spread_interval(level), spreads[1], second.spread_interval(level))
+
+
+def extreme_difference(first: GroupMeans, second: GroupMeans, level: float = 0.95, *, worst: bool = True) -> Difference:
+    """How far the lowest (else the highest) mean of the second is above that of the first, as :func:`spread_difference`."""
+    seen = [float(means.means.min() if worst else means.means.max()) for means in (first, second)]
+    return _difference(seen[0], first.extreme_interval(level, worst=worst), seen[1], second.extreme_interval(level, worst=worst))
+
+
+def _difference(first: float, of_first: Ends, second: float, of_second: Ends) -> Difference:
+    if of_first is None or of_second is None:
+        return None
+    difference = second - first
+    low = difference - math.hypot(second - of_second[0], of_first[1] - first)
+    return difference, (low, difference + math.hypot(of_second[1] - second, first - of_first[0]))
+
+
+def inversion_p(interval: Callable[[float], Ends]) -> float:
+    """The p-value of no difference from its interval at any level: 1 less the highest level that leaves out 0, to a part in a hundred.
+
+    Never below 1 in 10,000, and 1 where not even half of the level leaves out 0.
+    """
+
+    def leaves_out(p: float) -> bool:
+        ends = interval(1 - p)
+        return ends is not None and not ends[0] <= 0 <= ends[1]
+
+    low, high = 1e-4, 0.5
+    if leaves_out(low) or not leaves_out(high):
+        return low if leaves_out(low) else 1.0
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if leaves_out(middle) else (middle, high)
+    return high
 
 
 def _variance_at_ends(share: FloatArray, counts: FloatArray, variance: float) -> float:
