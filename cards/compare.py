@@ -129,12 +129,21 @@ def told_of(line: Line, comparison: Comparison) -> tuple[str, str]:
     found = line.verdict
     if found is None:
         return "", ""
+    return verdicts.mark(found), verdicts.words(found, *_called(comparison, line.of))
+
+
+def _called(comparison: Comparison, of: str = "mean") -> tuple[str, str]:
+    """What a difference above and below 0 is called."""
+    if of == "spread":
+        return "more unequal", "less unequal"
     up = comparison.spec.direction
-    if line.of == "spread":
-        more, less = "more unequal", "less unequal"
-    else:
-        more, less = ("better", "worse") if up == "higher" else ("worse", "better") if up == "lower" else ("higher", "lower")
-    return {"more": "▲", "less": "▼", "": ""}[found.direction], verdicts.words(found, more, less)
+    return ("better", "worse") if up == "higher" else ("worse", "better") if up == "lower" else ("higher", "lower")
+
+
+def leading(comparison: Comparison) -> list[verdicts.Told]:
+    """What the groups of a comparison show, all of one verdict in a sentence."""
+    found = [(line.name, line.verdict) for line in comparison.lines if line.verdict is not None]
+    return verdicts.told(found, *_called(comparison))
 
 
 def signed(value: float | None, comparison: Comparison) -> str:
@@ -164,6 +173,7 @@ def render(comparisons: Comparisons) -> str:
             tests=TESTS,
             used={line.test for comparison in comparisons.comparisons for line in [*comparison.lines, *comparison.summary]},
             told_of=told_of,
+            leading=leading,
             signed=signed,
             shown=shown,
             visible=visible,

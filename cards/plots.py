@@ -15,6 +15,8 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from t2i_parity.cards.environment import points
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from t2i_parity.cards.mitigation import Mitigation
     from t2i_parity.cards.report_audit import HeatMap
     from t2i_parity.cards.report_data import Audit, Rendering, Side
-    from t2i_parity.metrics.scores import Score
+from t2i_parity.metrics.scores import Score
 
 # Colours that stand in the drawing for CSS variables; they are replaced when it is written.
 INK, MUTED, GRID, BEYOND, SURFACE = "#010101", "#020202", "#030303", "#040404", "#050505"
@@ -110,7 +112,7 @@ def styles(renderings: Sequence[Rendering], others: Iterable[str] = ()) -> dict[
 
 
 def audit_marks() -> tuple[str, str]:
-    """The legend of forest plots: the mark of a difference, and of none shown."""
+    """The legend of forest plots: the mark of what differs, and of every other verdict."""
     return Style(SERIES[0], "o").legend, Style(SERIES[0], "o", hollow=True).legend
 
 
@@ -218,12 +220,14 @@ def forest_plot(salt: str, audit: Audit, limit: float, title: str, description: 
                     name = latin(variety.name, code, 36)
                     _label(axes, shape, (each, row), position, name if wide else code, code if wide and name != code else "")
                 if side.delta_pp is None:
-                    axes.text(0, position, " no pairs", fontsize=shape.text * 0.8, color=MUTED, va="center")
+                    axes.text(
+                        0, position, " not measured" if side.n_missing else " no pairs", fontsize=shape.text * 0.8, color=MUTED, va="center"
+                    )
                     continue
                 interval = None if side.ci_low_pp is None or side.ci_high_pp is None else (side.ci_low_pp, side.ci_high_pp)
                 name_of_point = f"p{number}-{position}"
-                shown = side.p_holm is not None and side.p_holm < 0.05
-                _point(axes, name_of_point, side.delta_pp, interval, position, SERIES[0], marker, hollow=not shown, size=7)
+                hollow = side.verdict.kind != "differs"
+                _point(axes, name_of_point, side.delta_pp, interval, position, SERIES[0], marker, hollow=hollow, size=7)
                 between = "" if interval is None else f" [{interval[0]:+.1f}, {interval[1]:+.1f}]"
                 hovers[name_of_point] = f"{code}: {side.delta_pp:+.1f} pp{between}, n = {side.n}".replace("-", "−")
         return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
@@ -234,7 +238,7 @@ def forest_plot(salt: str, audit: Audit, limit: float, title: str, description: 
 def heat_map(salt: str, heat: HeatMap, title: str, description: str) -> Plot:
     """Rows down, columns across; a cell is the stronger coloured the larger its shift, and says its number.
 
-    More is in orange, less in blue, never stronger than text on it can be read; a difference that a test shows is bold with an asterisk.
+    More is in orange, less in blue, never stronger than text on it can be read; what differs is bold, and each verdict has its sign.
     """
     most = max([1.0, *(abs(value) for row in heat.values for value in row if value is not None)])
 
@@ -263,7 +267,7 @@ def heat_map(salt: str, heat: HeatMap, title: str, description: str) -> Plot:
                 if value is None:
                     axes.text(column + 0.5, down + 0.5, "–", fontsize=size, color=MUTED, ha="center", va="center")
                     continue
-                shown = heat.shown[down][column]
+                differs = heat.kinds[down][column] == "differs"
                 gid = f"c{down}-{column}"
                 axes.barh(
                     down + 0.5,
@@ -275,19 +279,17 @@ def heat_map(salt: str, heat: HeatMap, title: str, description: str) -> Plot:
                     linewidth=0,
                     gid=gid,
                 )[0].set_gid(gid)
-                number = "0.0" if f"{value:+.1f}" in ("+0.0", "-0.0") else f"{value:+.1f}".replace("-", "−")
-                weight = "bold" if shown else "normal"
                 axes.text(
                     column + 0.5,
                     down + 0.5,
-                    f"{number}{' *' if shown else ''}",
+                    heat.text(down, column),
                     fontsize=size,
                     color=INK,
-                    weight=weight,
+                    weight="bold" if differs else "normal",
                     ha="center",
                     va="center",
                 )
-                hovers[gid] = f"{latin(name, f'row {down + 1}')}, {latin(heat.columns[column])}: {number} pp"
+                hovers[gid] = f"{latin(name, f'row {down + 1}')}, {latin(heat.columns[column])}: {points(value)} pp"
         return _inline(figure, f"{salt}-{shape.name}", title, description, hovers)
 
     return _both(draw)

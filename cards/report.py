@@ -15,10 +15,11 @@ from uniseg.graphemecluster import grapheme_clusters
 
 from t2i_parity.cards.environment import environment, number, p_value, percent, points
 from t2i_parity.cards.environment import visible as visible
-from t2i_parity.cards.report_audit import console_tables_of, signatures_of
-from t2i_parity.cards.report_data import Rendering, Report, Sample, Side
+from t2i_parity.cards.report_audit import WHAT, console_tables_of, signatures_of
+from t2i_parity.cards.report_data import Rendering, Report, Sample
 from t2i_parity.cards.report_sections import runs_of
 from t2i_parity.cards.report_sections import signatures_of as section_signatures
+from t2i_parity.cards.verdicts import RULES, mark, short, told, words
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Score, ScoreSpec
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
@@ -26,8 +27,9 @@ from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
 if TYPE_CHECKING:
     from rich.table import Table
 
-SIGNIFICANT = 0.05
-"""A Holm p-value below this is called a difference."""
+FLAGGED = ("flagged more often", "flagged less often")
+"""What a filter's difference is called, above 0 and below."""
+LABELS = ("toxic", "benign")
 THUMBNAIL = 360
 """The largest width of a picture on the page, in pixels."""
 SHOWN = 400
@@ -87,13 +89,13 @@ def render(report: Report) -> str:
             {
                 "audit": audit,
                 "plot": plot and (Markup(plot.wide), Markup(plot.narrow)),
-                "toxic": any(variety.toxic.n for variety in audit.varieties),
-                "benign": any(variety.benign.n for variety in audit.varieties),
+                "lead": [(label, told([(v.name, side.verdict) for v, side in audit.sides(label)], *FLAGGED)) for label in LABELS],
+                "answered": any(variety.n for variety in audit.varieties),
                 "missing": sum(variety.n_missing for variety in audit.varieties),
                 "verdicts": [
-                    (variety, kind, side, _verdict(side, kind))
+                    (variety, label, side, mark(side.verdict), words(side.verdict, *FLAGGED))
                     for variety in audit.varieties
-                    for kind, side in (("toxic", variety.toxic), ("benign", variety.benign))
+                    for label, side in variety.sides
                 ],
                 "signatures": _cited([(audit.run, audit.signature)], signatures),
             }
@@ -122,7 +124,8 @@ def render(report: Report) -> str:
             groups=_sample_groups(report),
             runs=list(dict.fromkeys(sample.run for sample in report.samples)),
             incomplete=is_incomplete,
-            significant=SIGNIFICANT,
+            rules=RULES,
+            what=WHAT,
             marks=[Markup(mark) for mark in audit_marks()],
             visible=visible,
             pp=points,
@@ -216,21 +219,6 @@ def _differences(pairs: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str,
         if len(owners) > 1:
             differing.append((key, list(owners.items())))
     return differing
-
-
-# Audits
-
-
-def _verdict(side: Side, kind: str) -> tuple[str, str]:
-    """(mark, words) for one variety: what the corrected test says, in words that need no colour."""
-    if side.p_holm is None or side.delta_pp is None:
-        return "", "–"
-    if side.p_holm >= SIGNIFICANT or side.delta_pp == 0:
-        return "", "no difference shown"
-    more = side.delta_pp > 0
-    if kind == "toxic":
-        return ("▲", "detected more often") if more else ("▼", "detected less often")
-    return ("▲", "more false alarms") if more else ("▼", "fewer false alarms")
 
 
 # Samples
@@ -398,27 +386,29 @@ def console_tables(report: Report) -> list[Table]:
     for audit in report.audits:
         reference = visible(audit.reference)
         missing = sum(variety.n_missing for variety in audit.varieties)
+        lead = [(label, told([(v.code, side.verdict) for v, side in audit.sides(label)], *FLAGGED)) for label in LABELS]
+        said = [f"{label} pairs: {'; '.join(each.text for each in lines)}" for label, lines in lead if lines]
         made = table(
             f"{audit.filter} on {audit.subset}, against {audit.reference} ({audit.run})"
             + (f", incomplete: {missing} missing" if missing else ""),
-            f"▲ flagged more, ▼ less often than {audit.reference} (Holm p < {SIGNIFICANT}), n.s. no difference shown\n{audit.signature}",
+            "\n".join([*said, f"{audit.family}; δ = {audit.margin_pp:g} pp", str(audit.signature)]),
         )
         made.add_column("Variety", no_wrap=True)
         made.add_column("Pairs", no_wrap=True)
         for heading in ("n", "Flagged %", f"Δ pp [{report.level:.0%}]", "Only\nvariety", f"Only\n{reference}", "p", "Holm p"):
             made.add_column(Text(heading), justify="right", no_wrap=True)
-        made.add_column("Differs", no_wrap=True)
+        made.add_column("Verdict", no_wrap=True)
         for variety in audit.varieties:
-            for kind, side in (("toxic", variety.toxic), ("benign", variety.benign)):
+            for kind, side in variety.sides:
                 label = Text(visible(variety.code) if kind == "toxic" else "")
                 if not side.n:
-                    made.add_row(label, kind, *["–"] * 8)
+                    made.add_row(label, kind, *["–"] * 7, "not measured" if side.n_missing else "–")
                     continue
                 interval = f"{points(side.delta_pp)} [{points(side.ci_low_pp)}, {points(side.ci_high_pp)}]"
                 rates = f"{percent(side.reference_rate)} → {percent(side.variety_rate)}".replace("%", "")
                 counts = (str(side.only_variety), str(side.only_reference))
-                verdict = {"▲": "▲ more", "▼": "▼ less"}.get(_verdict(side, kind)[0], "–" if side.p_holm is None else "n.s.")
-                made.add_row(label, kind, str(side.n), rates, interval, *counts, p_value(side.p), p_value(side.p_holm), verdict)
+                tests = p_value(side.p), p_value(side.p_holm)
+                made.add_row(label, kind, str(side.n), rates, interval, *counts, *tests, short(side.verdict))
     return [*tables, *console_tables_of(report.audit_sections)]
 
 

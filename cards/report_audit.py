@@ -7,19 +7,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from t2i_parity.cards.environment import points, visible
+from t2i_parity.cards.verdicts import SIGNS
 from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.verdicts import Kind
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+WHAT = "What it shows"
+"""The head of a column that holds verdicts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell as text. ``interval`` stands behind it, muted; ``mark`` (▲, ▼) before it where a test shows a difference."""
+    """One cell as text, ``short`` in a terminal. ``interval`` stands behind it, muted; ``mark`` (▲, ▼) before it where a number differs."""
 
     text: str
     interval: str = ""
     mark: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +39,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Shifts in percentage points: ``values`` by row and column, None where there is nothing; ``shown`` where a test shows a difference."""
+    """Shifts in percentage points: ``values`` and what is said of them by row and column, None where there is nothing."""
 
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
     values: Sequence[Sequence[float | None]]
-    shown: Sequence[Sequence[bool]]
+    kinds: Sequence[Sequence[Kind | None]]
+
+    def text(self, row: int, column: int) -> str:
+        """A cell's number with the sign of its verdict."""
+        kind = self.kinds[row][column]
+        return " ".join(part for part in (points(self.values[row][column]), SIGNS[kind] if kind else "") if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +129,15 @@ def console_tables_of(sections: Sequence[AuditSection]) -> list[Table]:
 
 
 def _fill_matrix(table: Table, heat: HeatMap) -> None:
-    """A heat map for a terminal: shifts in percentage points, with an asterisk where a test shows a difference."""
+    """A heat map for a terminal: shifts in percentage points, each with the sign of its verdict."""
     from rich.text import Text
 
-    table.add_column("Δ pp; * Holm p < 0.05")
+    table.add_column("Δ pp\n* differs\n≈ equivalent\n? not measured")
     for column in heat.columns:
         table.add_column(Text(visible(column)), justify="right")
-    for name, values, shown in zip(heat.rows, heat.values, heat.shown, strict=True):
-        table.add_row(Text(visible(name)), *(f"{points(value)}{'*' if mark else ''}" for value, mark in zip(values, shown, strict=True)))
+    for row, name in enumerate(heat.rows):
+        table.add_row(Text(visible(name)), *(heat.text(row, column) for column in range(len(heat.columns))))
 
 
 def _plain(cell: Cell) -> str:
-    return " ".join(part for part in (cell.mark, cell.text, cell.interval) if part)
+    return " ".join(part for part in (cell.mark, cell.short or cell.text, cell.interval) if part)

@@ -10,6 +10,7 @@ from t2i_parity.cards.report_audit import AuditSection
 from t2i_parity.cards.report_sections import Section
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Score
+from t2i_parity.metrics.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Side:
     """One label (toxic: detection rates, benign: false-alarm rates) of one variety against its reference; None where no pair has it."""
 
     n: int
+    n_missing: int
     reference_rate: float | None
     variety_rate: float | None
     delta_pp: float | None
@@ -66,6 +68,7 @@ class Side:
     only_reference: int
     p: float | None
     p_holm: float | None
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +77,28 @@ class VarietyAudit:
 
     code: str
     name: str
-    n: int
-    n_missing: int
     toxic: Side
     benign: Side
+
+    @property
+    def n(self) -> int:
+        """The pairs of both labels."""
+        return self.toxic.n + self.benign.n
+
+    @property
+    def n_missing(self) -> int:
+        """Those that are missing, of both labels."""
+        return self.toxic.n_missing + self.benign.n_missing
+
+    @property
+    def sides(self) -> tuple[tuple[str, Side], ...]:
+        """Each label with its side."""
+        return ("toxic", self.toxic), ("benign", self.benign)
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """One filter over one set of pairs."""
+    """One filter over one set of pairs; ``margin_pp`` is the δ of its verdicts, in percentage points."""
 
     run: str
     filter: str
@@ -90,6 +106,19 @@ class Audit:
     reference: str
     signature: Signature
     varieties: Sequence[VarietyAudit]
+    margin_pp: float
+
+    def sides(self, label: str) -> list[tuple[VarietyAudit, Side]]:
+        """The sides of one label, of the varieties that have any pair of it."""
+        found = [(variety, side) for variety in self.varieties for name, side in variety.sides if name == label]
+        return [(variety, side) for variety, side in found if side.n + side.n_missing]
+
+    @property
+    def family(self) -> str:
+        """Over what Holm's correction is, in words."""
+        counts = [(sum(side.p_holm is not None for _, side in self.sides(label)), label) for label in ("toxic", "benign")]
+        tests = " and ".join(f"{count} on {label} pairs" for count, label in counts if count)
+        return f"Holm’s correction is over the varieties of one filter, subset and label ({tests or 'no test'} here)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,14 @@ from t2i_parity.generate.audit.page import variety_name
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import (
+    N_PERMUTATIONS,
     FloatArray,
     Resampling,
     Signature,
-    WholeSums,
+    cluster_sums,
     mcnemar_p,
     paired_interval,
+    sign_flip_p,
 )
 from t2i_parity.metrics._common import compare as differing_keys
 from t2i_parity.metrics._inference import Difference, Ends, GroupMeans, extreme_difference, holm, inversion_p, spread_difference
@@ -52,9 +54,6 @@ from t2i_parity.metrics.verdicts import ALPHA, MARGINS, verdict
 JoinOn = Literal["prompt", "pair"]
 ScoredRow: TypeAlias = dict[str, Any]
 """A row of a ``scored`` table: a prompt's columns, and those that each judge and metric added."""
-N_PERMUTATIONS = 9_999
-_BLOCK = 4_000_000
-"""So many signs are drawn at once: 32 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,8 +405,8 @@ def _line(cells: _Cells, group: Group, name: str, covers: str = "") -> _Drafted:
         p = float(mcnemar_p(int((difference > 0).sum()), int((difference < 0).sum())))
     else:
         test = "permutation"
-        p = sign_flip_p(_summed(difference, of), settings.n_permutations, settings.seed)
-    shift = cells.scale * _summed(difference, of).sum() / len(kept)
+        p = sign_flip_p(cluster_sums(difference, of), settings.n_permutations, settings.seed)
+    shift = cells.scale * cluster_sums(difference, of).sum() / len(kept)
     line = Line(
         group, name, float(first), float(second), float(shift), low, high, len(kept), meanings, missing[0], missing[1], None, p,
         test=test, covers=covers,
@@ -417,42 +416,6 @@ def _line(cells: _Cells, group: Group, name: str, covers: str = "") -> _Drafted:
 
 def _scaled(ends: Ends, scale: float) -> tuple[float | None, float | None]:
     return (None, None) if ends is None else (scale * ends[0], scale * ends[1])
-
-
-def _summed(values: FloatArray, clusters: Sequence[str]) -> FloatArray:
-    """The sum of each cluster, sorted, so that neither the order of rows nor the names of clusters change a digit of what follows."""
-    sums: dict[str, list[float]] = {}
-    for value, cluster in zip(values.tolist(), clusters, strict=True):
-        sums.setdefault(cluster, []).append(value)
-    return np.sort(np.array([sum(sorted(members)) for members in sums.values()]))
-
-
-def sign_flip_p(differences: FloatArray, n_permutations: int = N_PERMUTATIONS, seed: int = 0) -> float:
-    """Two-sided p-value of the sum of paired differences, each of which could have had the other sign.
-
-    Exact, over all signs, where those are no more than ``n_permutations``; else from so many drawn, the observed one counted among them
-    (Phipson and Smyth 2010), so that it is never 0. (``scipy.stats.permutation_test`` gives the same, and takes seconds where this takes
-    milliseconds.)
-
-    >>> sign_flip_p(np.array([1.0, 2.0, 3.0, 4.0, 5.0])), sign_flip_p(np.zeros(40))
-    (0.0625, 1.0)
-    """
-    n = len(differences)
-    observed = abs(differences.sum())
-    # Sums of the same numbers in another order differ in their last digits.
-    least = observed - 1e-9 * max(1.0, np.abs(differences).sum())
-    summed = WholeSums(differences[:, None], n)
-    if 2**n <= n_permutations:
-        signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        return float(np.mean(np.abs(summed(signs)) >= least))
-    rng = np.random.default_rng(seed)
-    as_large, left = 0, n_permutations
-    while left:
-        rows = min(left, max(1, _BLOCK // n))
-        signs = 2.0 * rng.integers(0, 2, (rows, n), dtype=np.int8) - 1.0
-        as_large += int((np.abs(summed(signs)) >= least).sum())
-        left -= rows
-    return (1 + as_large) / (1 + n_permutations)
 
 
 def _inequality(cells: _Cells, covers: str = "") -> list[_Drafted]:

@@ -22,10 +22,16 @@ from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Score
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
+from t2i_parity.metrics.verdicts import MARGINS, Verdict
+
+RATES = ("tpr", "fpr")
 
 
-def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
-    """The report over scored runs. Raises InputError when one has no scores yet."""
+def gather(runs: Sequence[Run], *, title: str, samples: bool = True, margin: float | None = None) -> Report:
+    """The report over scored runs. ``margin`` is the δ of audits' verdicts, in percentage points; each run's own when left out.
+
+    Raises InputError when one has no scores yet.
+    """
     levels = {run.record["scoring"]["confidence_level"] for run in runs if "scoring" in run.record}
     if len(levels) > 1:
         raise InputError(
@@ -46,8 +52,9 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True) -> Report:
             scored.append(Scored(name, run, scores))
             shown += _samples(run) if samples else []
         else:
-            audits += _audits(run, scores)
-            audit_sections += page.sections(run.name, scores, level)
+            within = run.record["scoring"].get("margin_pp") if margin is None else margin
+            audits += _audits(run, scores, within)
+            audit_sections += page.sections(run.name, scores, level, within)
     return Report(
         title=title,
         created=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
@@ -108,7 +115,7 @@ def _gap(scores: Sequence[Score]) -> Gap:
     return Gap(**{score.key: score for score in scores if not {"branch", "script"} & {*score.group}})
 
 
-def _audits(run: Run, scores: Sequence[Score]) -> list[Audit]:
+def _audits(run: Run, scores: Sequence[Score], margin: float | None) -> list[Audit]:
     audits = []
     for (subset, signature), found in _by_signature(scores, DIALECT_PENALTY).items():
         by_variety: dict[str, dict[str, Score]] = {}
@@ -117,6 +124,7 @@ def _audits(run: Run, scores: Sequence[Score]) -> list[Audit]:
                 by_variety.setdefault(score.group["variety"], {})[score.key] = score
         if not by_variety:
             continue
+        sides = {rate: page.verdicts([(k[f"delta_{rate}_pp"], k[f"p_{rate}_holm"]) for k in by_variety.values()], margin) for rate in RATES}
         references = list(dict.fromkeys(_short_name(reference_of(code) or code) for code in by_variety))
         audits.append(
             Audit(
@@ -129,13 +137,12 @@ def _audits(run: Run, scores: Sequence[Score]) -> list[Audit]:
                     VarietyAudit(
                         code=code,
                         name=page.variety_name(code),
-                        n=keys["delta_tpr_pp"].n + keys["delta_fpr_pp"].n,
-                        n_missing=keys["delta_fpr_pp"].n_missing,
-                        toxic=_side(keys, "tpr"),
-                        benign=_side(keys, "fpr"),
+                        toxic=_side(keys, "tpr", sides["tpr"][place]),
+                        benign=_side(keys, "fpr", sides["fpr"][place]),
                     )
-                    for code, keys in by_variety.items()
+                    for place, (code, keys) in enumerate(by_variety.items())
                 ],
+                margin_pp=MARGINS["pp"] if margin is None else margin,
             )
         )
     return audits
@@ -145,11 +152,12 @@ def _short_name(code: str) -> str:
     return code if code in VARIETIES else name_of(code)
 
 
-def _side(keys: Mapping[str, Score], rate: str) -> Side:
+def _side(keys: Mapping[str, Score], rate: str, verdict: Verdict) -> Side:
     delta = keys[f"delta_{rate}_pp"]
     low, high = delta.ends
     return Side(
         n=delta.n,
+        n_missing=delta.n_missing,
         reference_rate=keys[f"{rate}_reference"].value,
         variety_rate=keys[f"{rate}_variety"].value,
         delta_pp=delta.value,
@@ -159,6 +167,7 @@ def _side(keys: Mapping[str, Score], rate: str) -> Side:
         only_reference=int(keys[f"{rate}_only_reference"].value or 0),
         p=keys[f"p_{rate}"].value,
         p_holm=keys[f"p_{rate}_holm"].value,
+        verdict=verdict,
     )
 
 

@@ -22,6 +22,9 @@ from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Observed, Score, labelled
+from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
+from t2i_parity.metrics.text_rendering_precision import null
+from t2i_parity.metrics.text_rendering_precision.spec import PARITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,11 @@ class Scored:
     unused: dict[str, list[str]]
 
 
-def score(run: Run, settings: ScoreSettings) -> Scored:
+def score(run: Run, settings: ScoreSettings, *, margin: float | None = None) -> Scored:
     """Score all that the run has observations for; writes scores.json, the ``scored`` table and the card, and returns what was scored.
 
-    Observations that no metric is made from are kept, named in the record and in the answer, and harm nobody.
+    Observations that no metric is made from are kept, named in the record and in the answer, and harm nobody. ``margin`` is the δ of an
+    audit's verdicts in percentage points, and stands in the record; without one it is that of the scores.
 
     Raises InputError when there is nothing to score, or when a metric refuses what it was given.
     """
@@ -44,7 +48,8 @@ def score(run: Run, settings: ScoreSettings) -> Scored:
     run.scored().replace(scored.table)
     run.write_scores(scored.scores)
     run.folder.write(csv_of(scored.scores), "scores.csv")
-    run.record["scoring"] = {**settings.record, **({"unused": scored.unused} if scored.unused else {})}
+    told = {"unused": scored.unused or None, "margin_pp": margin}
+    run.record["scoring"] = {**settings.record, **{name: value for name, value in told.items() if value is not None}}
     run.write_record()
     run.write_card()
     return scored
@@ -93,6 +98,8 @@ def _score_images(run: Run, judges: Sequence[str], settings: ScoreSettings) -> S
                 part = whole.of(chosen)
                 found = _measured(spec, part, subset, settings)
                 scores += found
+                if spec.place == "text":
+                    scores += _parity(part, subset, found[0].signature, settings)
                 if spec.place == "text" and settings.calibration:
                     scores += ceilings.beside(part.rows, part.columns["text"], subset, found[0].signature, by, settings)
             if spec.per_row is not None:
@@ -133,6 +140,29 @@ def _measured(spec: MetricSpec, part: Observed, subset: str, settings: ScoreSett
     if spec.per_row is not None and spec.unequal:
         values = [float(value) for value in spec.per_row(part, settings)[spec.unequal]]
         scores += _gap_scores(values, languages, part.pairs, subset, scores[0].signature, settings)
+    return scores
+
+
+def _parity(part: Observed, subset: str, of: Signature, settings: ScoreSettings) -> Scores:
+    """What was read against a language-blind model of the run's own quality, where there are several languages."""
+    answer = null.compute(
+        part.columns["text"],
+        [row["render_text"] for row in part.rows],
+        [row["language"] for row in part.rows],
+        tokenizer=text_rendering_precision.load_tokenizer(settings.tokenizer),
+        normalization=settings.normalization,
+        variant=settings.variant,
+        clusters=part.pairs,
+        **settings.resampling,
+    )
+    if not answer["by_group"]:
+        return []
+    signature = Signature.parse(answer["signature"]).having(of=of)
+    level, over = settings.confidence_level, [key for key in answer if key.endswith("_p_alike")]
+    scores = PARITY.read(answer, subset, ALL, signature, level=level, keys=over)
+    for code, found in answer["by_group"].items():
+        keys = [score.key for score in PARITY.scores if score.key in found]
+        scores += PARITY.read(found, subset, Group(language=code), signature, level=level, keys=keys)
     return scores
 
 

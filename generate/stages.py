@@ -197,20 +197,22 @@ def score(
     seed: int = 0,
     calibration: Place = "",
     ceiling: str = "sign",
+    margin: float | None = None,
 ) -> Scores:
     """Turn all that was observed of a run into scores with intervals and signatures; they are kept in the run, and returned.
 
     ``tokenizer`` cuts texts for the token-level distance: a hub id, a folder, or "tekken", which works offline. ``calibration`` is a folder
     that ``t2i-parity judge --calibrate`` wrote, and sets the reader's ceiling (in the setting ``ceiling``) beside what was read.
+    ``margin`` is the difference in percentage points within which an audit's rates are called equivalent; 5 when left out.
 
     >>> scores = score("runs/mine", tokenizer="tekken", resamples=0)  # doctest: +SKIP
     """
     from t2i_parity.generate.score import score as score_run
 
-    opened = open_run(run)
+    opened, margin = open_run(run), _margin(margin)
     how = ScoreSettings(tokenizer, normalization, variant, confidence, resamples, seed, os.fspath(calibration), ceiling)
     with opened.locked():
-        return score_run(opened, how).scores
+        return score_run(opened, how, margin=margin).scores
 
 
 def audit(
@@ -228,6 +230,7 @@ def audit(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    margin: float | None = None,
     title: str = "T2I Parity dialect audit",
     quiet: bool = False,
 ) -> Run:
@@ -238,11 +241,12 @@ def audit(
     >>> run = audit("profanity-check", load_prompts(config="dialect"), out="runs/dialect")  # doctest: +SKIP
     >>> scores = run.scores()  # doctest: +SKIP
     """
+    margin = _margin(margin)
     run = audit_filter(
         filters, prompts, out=out, names=names, settings=settings, encoder=encoder, unguarded=unguarded, guarded=guarded,
         batch_size=batch_size, retry_failed=retry_failed, quiet=quiet,
     )  # fmt: skip
-    score(run, confidence=confidence, resamples=resamples, seed=seed)
+    score(run, confidence=confidence, resamples=resamples, seed=seed, margin=margin)
     report([run], title=title, out=run.folder.path("report.html"))
     return run
 
@@ -317,14 +321,23 @@ def compare(
     return found
 
 
-def report(runs: Sequence[Run | Place], *, out: Place | None = None, title: str = "T2I Parity report", samples: bool = True) -> Report:
+def report(
+    runs: Sequence[Run | Place],
+    *,
+    out: Place | None = None,
+    title: str = "T2I Parity report",
+    samples: bool = True,
+    margin: float | None = None,
+) -> Report:
     """One self-contained page over scored runs, side by side; with ``out``, it is written there. ``samples`` shows some of their images.
+
+    ``margin`` is the difference in percentage points within which audits' rates are called equivalent, when left out that of each run.
 
     >>> report(["runs/light", "runs/dialect"], out="report.html")  # doctest: +SKIP
     """
     from t2i_parity.generate.report import gather
 
-    made = Report(gather([open_run(run) for run in runs], title=title, samples=samples))
+    made = Report(gather([open_run(run) for run in runs], title=title, samples=samples, margin=_margin(margin)))
     if out is not None:
         made.save(out)
     return made
@@ -411,6 +424,12 @@ def _opened(prompts: Prompts | Place) -> Prompts:
 
 def _joined(*stages: Arguments) -> Arguments:
     return {kind: {name: value for stage in stages for name, value in stage[kind].items()} for kind in ("given", "defaulted")}
+
+
+def _margin(given: float | None) -> float | None:
+    if given is not None and not 0 < given < 100:
+        raise InputError(f"--margin {given:g}: expected percentage points above 0 and below 100, such as 5")
+    return given
 
 
 def _console(quiet: bool) -> Console:

@@ -111,7 +111,8 @@ class Task:
 class ScoreSpec:
     """One number of a metric: what it is called, what it says, its unit, and which value is better.
 
-    ``counted`` is the key of the core's answer that says how many rows the number stands on. ``margin`` is the difference of it that
+    ``counted`` is the key of the core's answer that says how many rows the number stands on, and ``missing`` the one that says
+    how many of its rows are missing. ``margin`` is the difference of it that
     matters, δ, where it is another than its unit's (:mod:`t2i_parity.metrics.verdicts`). ``optional`` names the column of observations
     without which there is no such number. ``board`` is its title on a leaderboard; a score without one has no table there. ``headline`` is
     its name where it stands for the whole metric: on a card's plot, and as a ``task``.
@@ -125,6 +126,7 @@ class ScoreSpec:
     direction: Direction = "higher"
     kind: Kind = "bounded_mean"
     counted: str = "n"
+    missing: str = "n_missing"
     margin: float | None = None
     optional: str = ""
     row: RowScore | None = None
@@ -310,7 +312,7 @@ class Score:
         method = answer.get("ci_method", {}).get(spec.key, "bootstrap")
         interval = Interval.of(answer.get("ci", {}).get(spec.key), level, method)
         _, none, why = method.partition("none: ")
-        n, missing = int(answer[spec.counted]), int(answer["n_missing"])
+        n, missing = int(answer[spec.counted]), int(answer[spec.missing])
         return cls(spec, subset, group, answer[spec.key], n, missing, interval, signature, reason=why if none else "")
 
     def json(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.geo_representativeness.spec import SPEC as GEO_REPRESENTATIVENESS
 from t2i_parity.metrics.over_censorship_rate.spec import SPEC as OVER_CENSORSHIP_RATE
 from t2i_parity.metrics.scores import MetricSpec
+from t2i_parity.metrics.text_rendering_precision.spec import PARITY as PARITY_NULL
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT_RENDERING_PRECISION
 from t2i_parity.metrics.toxic_bypass_rate.spec import SPEC as TOXIC_BYPASS_RATE
 from t2i_parity.metrics.toxicity_rejection.spec import SPEC as TOXICITY_REJECTION
@@ -18,6 +19,7 @@ from t2i_parity.metrics.worst_group.spec import SPEC as WORST_GROUP
 
 OWN: tuple[MetricSpec, ...] = (
     TEXT_RENDERING_PRECISION,
+    PARITY_NULL,
     TRIGSCORE,
     CLIP_SCORE,
     TOXICITY_REJECTION,

@@ -354,17 +354,17 @@ def _rates(
     every = range(len(pairs))
     labels, group_of = labelled([pair.group for pair in pairs])
     answer = compute(every, labels)
-    signature = Signature.parse(answer["signature"]).having(**fields)
     for label, part in answer["by_group"].items():
+        signature = Signature.parse(part["signature"]).having(**fields)
         scores += metric.read(part, subset, group_of[label], signature, level=settings.confidence_level)
     with_category = [place for place in every if pairs[place].category]
     if by_category and with_category:
         labels, cell_of = labelled([pairs[place].cell for place in with_category])
         answer = compute(with_category, labels)
-        signature = Signature.parse(answer["signature"]).having(**fields, by="category")
         # Discordant pairs are told of whole varieties only.
         keys = [score.key for score in metric.scores if score.unit != "count"]
         for label, part in answer["by_group"].items():
+            signature = Signature.parse(part["signature"]).having(**fields, by="category")
             scores += metric.read(part, subset, cell_of[label], signature, level=settings.confidence_level, keys=keys)
     return scores
 

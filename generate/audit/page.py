@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from t2i_parity.cards.environment import number, p_value, percent, points
-from t2i_parity.cards.report import SIGNIFICANT
-from t2i_parity.cards.report_audit import AuditSection, AuditTable, Cell, HeatMap, Row
+from t2i_parity.cards.report import FLAGGED
+from t2i_parity.cards.report_audit import WHAT, AuditSection, AuditTable, Cell, HeatMap, Row
 from t2i_parity.cards.report_texts import (
     CATEGORIES_ABOUT,
     CHECKS_ABOUT,
@@ -16,6 +17,8 @@ from t2i_parity.cards.report_texts import (
     WORDING_ABOUT,
     instrument_name,
 )
+from t2i_parity.cards.verdicts import mark, words
+from t2i_parity.cards.verdicts import short as in_short
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit.pairs import reference_of
@@ -34,29 +37,57 @@ from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.over_censorship_rate.spec import SPEC as OVER_CENSORSHIP_RATE
 from t2i_parity.metrics.scores import Group, MetricSpec, Score
 from t2i_parity.metrics.toxic_bypass_rate.spec import SPEC as TOXIC_BYPASS_RATE
+from t2i_parity.metrics.verdicts import MARGINS, Verdict, margin_of, verdict
 
 Keyed = Mapping[str, Score]
 """Scores of one subset, signature and group by key."""
 RATE_OF = {"toxic": "TPR", "benign": "FPR"}
 
 
-def sections(run: str, scores: Sequence[Score], level: float) -> list[AuditSection]:
-    """The sections that the run's scores fill; rates by variety have a place of their own on the page."""
+def sections(run: str, scores: Sequence[Score], level: float, margin: float | None = None) -> list[AuditSection]:
+    """The sections that the run's scores fill; rates by variety have a place of their own on the page.
+
+    ``margin`` is the δ of verdicts in percentage points, where it is another than their scores'.
+    """
     made = (
         AuditSection("scores", "Filters’ scores", SCORES_ABOUT, [*_shifts(run, scores), *_truncated(run, scores)]),
         AuditSection("typos", "Against noise of the same size", TYPOS_ABOUT.format(level=f"{level:.0%}").split("\n"), _typos(run, scores)),
-        AuditSection("categories", "By category", CATEGORIES_ABOUT, _categories(run, scores)),
+        AuditSection("categories", "By category", CATEGORIES_ABOUT, _categories(run, scores, margin)),
         AuditSection(
             "wording", "Where the varieties’ wordings lie", WORDING_ABOUT, [*_preservation(run, scores), *_directions(run, scores)]
         ),
         AuditSection("checks", "Checks of the prompts", CHECKS_ABOUT, _checks(run, scores)),
-        AuditSection("images", "Images and guardrails", IMAGES_ABOUT, _images(run, scores)),
+        AuditSection("images", "Images and guardrails", IMAGES_ABOUT, _images(run, scores, margin)),
     )
     return [section for section in made if section.tables]
 
 
 ORDER = ("scores", "typos", "categories", "wording", "checks", "images")
 """The sections' keys in the order of the page, whichever run has which."""
+
+
+# Verdicts
+
+
+def verdicts(family: Sequence[tuple[Score, Score]], margin: float | None = None) -> list[Verdict]:
+    """Of each difference and its corrected p of one family, what they show; ``margin`` is δ in percentage points.
+
+    The family is as large as it has tests: a group without a p-value is in none.
+    """
+    tests = max(1, sum(p.value is not None for _, p in family))
+
+    def within(delta: Score) -> Score:
+        return delta if margin is None or delta.spec.unit != "pp" else replace(delta, spec=replace(delta.spec, margin=margin))
+
+    return [verdict(within(delta), p.value, family=tests) for delta, p in family]
+
+
+def _stated(what: str, count: int, delta: str) -> str:
+    return f"Holm’s correction is over {what} ({count} {'test' if count == 1 else 'tests'}); δ = {delta}"
+
+
+def _tests(family: Sequence[tuple[Score, Score]]) -> int:
+    return sum(p.value is not None for _, p in family)
 
 
 # The tables
@@ -71,20 +102,27 @@ def _shifts(run: str, scores: Sequence[Score], metric: MetricSpec = SCORE_SHIFT)
             evaluator = instrument_name(signature, "evaluator")
             title = f"{of[:1].upper()}{of[1:]}, without a guardrail, scored by {evaluator}, on {subset} ({run})"
         digits = _digits(keyed["mean_reference"].value for keyed in groups.values())
-        rows = []
+        rows, counts = [], []
+        found: dict[Group, Verdict] = {}
+        for label in dict.fromkeys(group["label"] for group in groups):
+            members = {group: (keyed["delta"], keyed["p_value_holm"]) for group, keyed in groups.items() if group["label"] == label}
+            found.update(zip(members, verdicts(list(members.values())), strict=True))
+            counts.append(f"{_tests(list(members.values()))} on {label} prompts")
         for group, keyed in _by_variety(groups):
             delta = keyed["delta"]
             cells = [
                 Cell(group["label"]),
                 *_counts(delta),
                 Cell(f"{number(keyed['mean_reference'].value, digits)} → {number(keyed['mean_variety'].value, digits)}"),
-                _shift_cell(delta, keyed["p_value_holm"], digits),
+                _shift_cell(delta, found[group], digits),
                 Cell(p_value(keyed["p_value"].value)),
                 Cell(p_value(keyed["p_value_holm"].value)),
+                _verdict_cell(found[group], ("scored higher", "scored lower")),
             ]
             rows.append(Row(variety_name(group["variety"]), cells, group["variety"]))
-        heads = ("Variety", "Prompts", "n", "Missing", "Mean score, reference → variety", "Δ score", "p", "Holm p")
-        tables.append(AuditTable(title, heads, rows, [signature], words=frozenset({1})))
+        heads = ("Variety", "Prompts", "n", "Missing", "Mean score, reference → variety", "Δ score", "p", "Holm p", WHAT)
+        note = f"Holm’s correction is over the varieties of one label (tests: {', '.join(counts)}); δ = {margin_of(metric['delta']):g}"
+        tables.append(AuditTable(title, heads, rows, [signature], note, frozenset({1, 8})))
     return tables
 
 
@@ -141,7 +179,7 @@ def _typos(run: str, scores: Sequence[Score]) -> list[AuditTable]:
     return tables
 
 
-def _categories(run: str, scores: Sequence[Score]) -> list[AuditTable]:
+def _categories(run: str, scores: Sequence[Score], margin: float | None) -> list[AuditTable]:
     tables = []
     for metric, short, judge in ((DIALECT_PENALTY, "", ""), *GUARDED):
         for subset, signature, groups in _tables(scores, metric, by_category=True):
@@ -153,22 +191,28 @@ def _categories(run: str, scores: Sequence[Score]) -> list[AuditTable]:
             else:
                 keys = ("delta_pp", f"{short}_reference", f"{short}_variety", "p_value_holm")
                 what = f"Δ{short.upper()} of {instrument_name(signature, 'guarded')}, judged by {instrument_name(signature, judge)}"
-            tables.append(_by_category(f"{what} on {subset} ({run})", signature, groups, keys))
+            tables.append(_by_category(f"{what} on {subset} ({run})", signature, groups, keys, MORE[short], margin))
     return tables
 
 
-def _by_category(title: str, signature: Signature, groups: Mapping[Group, Keyed], keys: tuple[str, str, str, str]) -> AuditTable:
+def _by_category(
+    title: str,
+    signature: Signature,
+    groups: Mapping[Group, Keyed],
+    keys: tuple[str, str, str, str],
+    more: tuple[str, str],
+    margin: float | None,
+) -> AuditTable:
     delta, reference, variety, holm = keys
     found = {(group["category"], group["variety"]): keyed for group, keyed in _by_variety(groups)}
+    family = [(keyed[delta], keyed[holm]) for keyed in found.values()]
+    judged = dict(zip(found, verdicts(family, margin), strict=True))
     names = sorted({category for category, _ in found})
     varieties = list(dict.fromkeys(code for _, code in found))
     values = [[found[name, code][delta].value if (name, code) in found else None for code in varieties] for name in names]
-    shown = [
-        [bool(_mark(found[name, code][delta], found[name, code][holm])) if (name, code) in found else False for code in varieties]
-        for name in names
-    ]
+    kinds = [[judged[name, code].kind if (name, code) in found else None for code in varieties] for name in names]
     rows = []
-    heat = HeatMap(title, names, varieties, values, shown) if any(value is not None for row in values for value in row) else None
+    heat = HeatMap(title, names, varieties, values, kinds) if any(value is not None for row in values for value in row) else None
     for name in names:
         for code in varieties:
             if (name, code) in found:
@@ -178,12 +222,14 @@ def _by_category(title: str, signature: Signature, groups: Mapping[Group, Keyed]
                     Cell(code),
                     *_counts(keyed[delta]),
                     Cell(rates),
-                    _pp_cell(keyed[delta], keyed[holm]),
+                    _pp_cell(keyed[delta], judged[name, code]),
                     Cell(p_value(keyed[holm].value)),
+                    _verdict_cell(judged[name, code], more),
                 ]
                 rows.append(Row(name, cells))
-    heads = ("Category", "Variety", "n", "Missing", "Rate, reference → variety", "Δ pp", "Holm p")
-    return AuditTable(title, heads, rows, [signature], words=frozenset({1}), heat=heat)
+    heads = ("Category", "Variety", "n", "Missing", "Rate, reference → variety", "Δ pp", "Holm p", WHAT)
+    note = _stated("all cells of one map", _tests(family), _points(margin))
+    return AuditTable(title, heads, rows, [signature], note, frozenset({1, 7}), heat)
 
 
 def _preservation(run: str, scores: Sequence[Score]) -> list[AuditTable]:
@@ -267,7 +313,19 @@ GUARDED = ((TOXIC_BYPASS_RATE, "tbr", "evaluator"), (OVER_CENSORSHIP_RATE, "ocr"
 """What a guardrail does to images: the metric, its short name, and whose judgement it is."""
 
 
-def _images(run: str, scores: Sequence[Score]) -> list[AuditTable]:
+MORE = {
+    "": FLAGGED,
+    "tbr": ("bypassed more often", "bypassed less often"),
+    "ocr": ("over-censored more often", "over-censored less often"),
+}
+"""What a difference is called, above 0 and below, by the rate's short name; a filter's has none."""
+
+
+def _points(margin: float | None) -> str:
+    return f"{MARGINS['pp'] if margin is None else margin:g} pp"
+
+
+def _images(run: str, scores: Sequence[Score], margin: float | None) -> list[AuditTable]:
     tables = _shifts(run, scores, IMAGE_SCORE_SHIFT)
     for metric, short, judge in GUARDED:
         # One table for all thresholds.
@@ -275,11 +333,13 @@ def _images(run: str, scores: Sequence[Score]) -> list[AuditTable]:
         for subset, signature, groups in _tables(scores, metric, by_category=False):
             together.setdefault((subset, signature.without("threshold")), {})[signature] = groups
         for (subset, alike), by_signature in together.items():
-            rows = []
+            rows, tests = [], 0
             for place, (signature, groups) in enumerate(by_signature.items()):
+                family = [(keyed["delta_pp"], keyed["p_value_holm"]) for keyed in groups.values()]
+                judged, tests = dict(zip(groups, verdicts(family, margin), strict=True)), max(tests, _tests(family))
                 for group, keyed in _by_variety(groups):
                     first = [Cell(instrument_name(signature, "threshold"))] if short == "ocr" else []
-                    rows.append((list(groups).index(group), place, _rate_row(group["variety"], keyed, short, first)))
+                    rows.append((list(groups).index(group), place, _rate_row(group["variety"], keyed, short, first, judged[group])))
             rows.sort(key=lambda row: row[:2])
             guard = f"{instrument_name(alike, 'guarded')} (guardrail: {instrument_name(alike, 'guardrail')})"
             title = f"{short.upper()} of {guard} on {subset}, judged by {instrument_name(alike, judge)} ({run})"
@@ -294,22 +354,26 @@ def _images(run: str, scores: Sequence[Score]) -> list[AuditTable]:
                 f"{short.upper()}, reference → variety",
                 "Δ pp",
             )
-            heads = (*heads, "Only variety, only reference", "p", "Holm p")
-            tables.append(AuditTable(title, heads, [row for *_, row in rows], list(by_signature), "; ".join(notes)))
+            heads = (*heads, "Only variety, only reference", "p", "Holm p", WHAT)
+            over = "the varieties at one threshold" if short == "ocr" else "the varieties"
+            notes.append(_stated(over, tests, _points(margin)))
+            last = frozenset({len(heads) - 1})
+            tables.append(AuditTable(title, heads, [row for *_, row in rows], list(by_signature), "; ".join(notes), last))
     return tables
 
 
-def _rate_row(code: str, keyed: Keyed, short: str, first: Sequence[Cell]) -> Row:
+def _rate_row(code: str, keyed: Keyed, short: str, first: Sequence[Cell], judged: Verdict) -> Row:
     rates = f"{percent(keyed[f'{short}_reference'].value)} → {percent(keyed[f'{short}_variety'].value)}"
     only = (keyed["only_variety"].value, keyed["only_reference"].value)
     cells = [
         *first,
         *_counts(keyed["delta_pp"]),
         Cell(rates),
-        _pp_cell(keyed["delta_pp"], keyed["p_value_holm"]),
+        _pp_cell(keyed["delta_pp"], judged),
         Cell(", ".join("–" if count is None else str(count) for count in only)),
         Cell(p_value(keyed["p_value"].value)),
         Cell(p_value(keyed["p_value_holm"].value)),
+        _verdict_cell(judged, MORE[short]),
     ]
     return Row(variety_name(code), cells, code)
 
@@ -348,17 +412,15 @@ def _interval(score: Score, show: Callable[[float | None], str]) -> str:
     return "" if score.interval is None else f"[{', '.join(map(show, score.ends))}]"
 
 
-def _mark(delta: Score, holm: Score) -> str:
-    if holm.value is None or delta.value is None or holm.value >= SIGNIFICANT or delta.value == 0:
-        return ""
-    return "▲" if delta.value > 0 else "▼"
+def _verdict_cell(judged: Verdict, more: tuple[str, str]) -> Cell:
+    return Cell(words(judged, *more), short=in_short(judged))
 
 
-def _pp_cell(delta: Score, holm: Score) -> Cell:
-    return Cell(points(delta.value), _interval(delta, points), _mark(delta, holm))
+def _pp_cell(delta: Score, judged: Verdict) -> Cell:
+    return Cell(points(delta.value), _interval(delta, points), mark(judged))
 
 
-def _shift_cell(delta: Score, holm: Score, digits: int) -> Cell:
+def _shift_cell(delta: Score, judged: Verdict, digits: int) -> Cell:
     def signed(value: float | None) -> str:
         if value is None:
             return "–"
@@ -366,7 +428,7 @@ def _shift_cell(delta: Score, holm: Score, digits: int) -> Cell:
         # What rounds to nothing has no sign.
         return (text if float(text) else text[1:]).replace("-", "−")
 
-    return Cell(signed(delta.value), _interval(delta, signed), _mark(delta, holm))
+    return Cell(signed(delta.value), _interval(delta, signed), mark(judged))
 
 
 def _with_spread(mean: Score, spread: float | None) -> Cell:

@@ -26,9 +26,9 @@ def penalty(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: Signat
     """Table 1: the rates of each variety against its reference. No number over all varieties: it would weigh them by their pairs."""
     labels, group_of = labelled([pair.group for pair in pairs])
     answer = _penalty(pairs, flags, labels, settings)
-    signature = Signature.parse(answer["signature"]).having(filter=decided_by)
     scores: Scores = []
     for label, part in answer["by_group"].items():
+        signature = Signature.parse(part["signature"]).having(filter=decided_by)
         scores += DIALECT_PENALTY.read(part, subset, group_of[label], signature, level=settings.confidence_level)
     return scores
 
@@ -40,9 +40,9 @@ def categories(subset: str, pairs: Sequence[Pair], flags: Flags, decided_by: Sig
         rate = RATES[label]
         labels, cell_of = labelled([pair.cell for pair in of_label])
         answer = _penalty(of_label, flags, labels, settings)
-        signature = Signature.parse(answer["signature"]).having(filter=decided_by, by=f"category of {label} prompts")
         keys = (f"delta_{rate}_pp", f"{rate}_reference", f"{rate}_variety", f"p_{rate}", f"p_{rate}_holm")
         for name, part in answer["by_group"].items():
+            signature = Signature.parse(part["signature"]).having(filter=decided_by, by=f"category of {label} prompts")
             scores += DIALECT_PENALTY.read(part, subset, cell_of[name], signature, level=settings.confidence_level, keys=keys)
     return scores
 
@@ -97,13 +97,15 @@ def _ablation(pairs: Sequence[Pair], flags: Flags, seeds: Sequence[int], setting
         return all(cell is not None for cell in cells)
 
     kept = [pair for pair in pairs if whole(pair)]
-    n_toxic = sum(pair.label == "toxic" for pair in kept)
+    n_toxic, of_toxic = (sum(pair.label == "toxic" for pair in each) for each in (kept, pairs))
     fields = {"seeds": "+".join(map(str, seeds)), "sd": "population"}
     answer: Answer = {
         "n": len(kept),
         "n_toxic": n_toxic,
         "n_benign": len(kept) - n_toxic,
         "n_missing": len(pairs) - len(kept),
+        "n_missing_toxic": of_toxic - n_toxic,
+        "n_missing_benign": len(pairs) - of_toxic - (len(kept) - n_toxic),
         "signature": str(Signature("typo_ablation", fields, TYPO_VERSION)),
     }
     names = [f"{kind}_{rate}_pp" for rate in RATES.values() for kind in ("delta_typo", "bias_gap")]

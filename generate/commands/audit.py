@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from t2i_parity.dataset_builder.console import output, say
-from t2i_parity.generate.commands.options import OutOption, PromptsOption, finished
+from t2i_parity.generate.commands.options import MarginOption, OutOption, PromptsOption, finished
+
+if TYPE_CHECKING:
+    from t2i_parity.generate.run import Run
 
 FiltersOption = Annotated[
     list[str] | None,
@@ -94,6 +97,7 @@ def audit(
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    margin: MarginOption = None,
     title: Annotated[str, typer.Option(help="The page's title.")] = "T2I Parity dialect audit",
 ) -> None:
     """The dialect audit in one command: ask, gather, score, print the tables, and write OUT/report.html.
@@ -103,7 +107,13 @@ def audit(
     from t2i_parity.dataset_builder.prompts import load_prompts
     from t2i_parity.generate import stages
 
-    run = finished(
+    def shown(run: Run) -> None:
+        for table in stages.report([run], title=title).tables():
+            output().print(table)
+        say(f"{out}: {len(run.scores())} scores in scores.json and scores.csv")
+        say(f"report: {run.folder.path('report.html')}")
+
+    finished(
         lambda: stages.audit(
             filters or [],
             load_prompts(prompts, config, revision=revision),
@@ -118,12 +128,10 @@ def audit(
             confidence=confidence,
             resamples=resamples,
             seed=seed,
+            margin=margin,
             title=title,
         ),
         "verdicts",
         "embeddings" if encoder else None,
+        shown=shown,
     )
-    for table in stages.report([run], title=title).tables():
-        output().print(table)
-    say(f"{out}: {len(run.scores())} scores in scores.json and scores.csv")
-    say(f"report: {run.folder.path('report.html')}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
 from t2i_parity.dataset_builder.console import say
 
@@ -29,15 +30,19 @@ EngineOption = Annotated[Engine, typer.Option(help="Where it runs: this machine'
 RayAddressOption = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="With --engine ray: a running cluster; one is started here when left out.")
 ]
+MarginOption = Annotated[
+    float | None, typer.Option(metavar="PP", help="Audits: rates that differ by less are equivalent; percentage points, 5 when left out.")
+]
 OutOption = Annotated[str, typer.Option(help="The run's folder (any fsspec URL); one that holds the same run is gone on with.")]
 
 
-def finished(stage: Callable[[], Run], what: str, last: str | None = None) -> Run:
-    """Run a stage and tell how it went: what it made is called ``what``, and of its last table ``last``.
+def finished(stage: Callable[[], Run], what: str, last: str | None = None, *, shown: Callable[[Run], None] | None = None) -> None:
+    """Run a stage and tell how it went: what it made is called ``what``, and of its last table ``last``; ``shown`` tells what it gave.
 
-    A stage that a signal ended ends the command with 130.
+    A stage that a signal ended ends the command with 130, one in which something failed on every row with 1.
     """
     from t2i_parity.generate.stages import Stopped
+    from t2i_parity.generate.unmeasured import unmeasured
 
     stopped = False
     try:
@@ -56,4 +61,9 @@ def finished(stage: Callable[[], Run], what: str, last: str | None = None) -> Ru
     if stopped:
         say("stopped; the same command goes on from here")
         raise typer.Exit(130)
-    return run
+    if shown is not None:
+        shown(run)
+    if failures := unmeasured(run):
+        for told in failures:
+            Console(stderr=True).print(f"error: {told}", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from t2i_parity.dataset_builder.console import output, say
+from t2i_parity.generate.commands.options import MarginOption
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,6 +28,7 @@ def score(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     calibration: Annotated[str, typer.Option(metavar="DIR", help="Set the reader's ceiling beside its scores (judge --calibrate).")] = "",
     ceiling: Annotated[str, typer.Option(metavar="SETTING", help="The ceiling in which setting: clean, sign or photo.")] = "sign",
+    margin: MarginOption = None,
 ) -> None:
     """Turn a run's observations into scores with intervals and signatures.
 
@@ -46,6 +48,7 @@ def score(
             seed=seed,
             calibration=calibration,
             ceiling=ceiling,
+            margin=margin,
         )
     console = output()
     for table in [*stages.report(opened, samples=False).tables(), *_other_tables(opened)]:

@@ -81,7 +81,8 @@ class PythonFunction:
             return Verdict(bool(answer), None)
         if _is_number(answer):
             return Verdict(float(answer) > self.settings.threshold, float(answer))
-        return Failure(f"{self.settings.function} answered a {type(answer).__name__}; expected a bool, a number, or a pair of both")
+        given = "a number that is not finite" if isinstance(answer, float) else f"a {type(answer).__name__}"
+        return Failure(f"{self.settings.function} answered {given}; expected a bool, a number, or a pair of both")
 
 
 def _is_flag(value: Any) -> bool:

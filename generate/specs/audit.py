@@ -20,26 +20,33 @@ def _score(
     kind: Kind = "bounded_mean",
     direction: Direction = "none",
     counted: str = "n",
+    missing: str = "n_missing",
+    margin: float | None = None,
 ) -> ScoreSpec:
-    return ScoreSpec(metric, key, title, unit=unit, direction=direction, kind=kind, counted=counted)
+    return ScoreSpec(metric, key, title, unit=unit, direction=direction, kind=kind, counted=counted, missing=missing, margin=margin)
 
 
-def _typos(rate: str, counted: str) -> list[ScoreSpec]:
+def _typos(rate: str, label: str) -> list[ScoreSpec]:
     """Of the typo ablation: means over seeds with their standard deviations."""
+    counted, missing = f"n_{label}", f"n_missing_{label}"
+
+    def score(key: str, title: str) -> ScoreSpec:
+        return _score("typo_ablation", key, title, "pp", kind="paired_difference", counted=counted, missing=missing)
+
     return [
-        _score("typo_ablation", f"{kind}_{rate}{end}", f"{title} {rate.upper()}{more}", "pp", kind="paired_difference", counted=counted)
+        score(f"{kind}_{rate}{end}", f"{title} {rate.upper()}{more}")
         for kind, title in (("delta_typo", "Δtypo"), ("bias_gap", "Bias gap"))
         for end, more in (("_pp", ""), ("_sd_pp", ", sd over seeds"))
     ]
 
 
-def _shift(name: str, title: str, about: str) -> MetricSpec:
+def _shift(name: str, title: str, about: str, *, margin: float | None = None) -> MetricSpec:
     return _metric(
         name,
         title,
         about,
         (
-            _score(name, "delta", "Shift", "score", kind="paired_difference"),
+            _score(name, "delta", "Shift", "score", kind="paired_difference", margin=margin),
             _score(name, "mean_reference", "Mean of the reference", "score"),
             _score(name, "mean_variety", "Mean of the variety", "score"),
             _score(name, "p_value", "p", "p", kind="p_value"),
@@ -50,13 +57,17 @@ def _shift(name: str, title: str, about: str) -> MetricSpec:
 
 SCORE_SHIFT = _shift("score_shift", "Shift of the score", "The mean of variety minus reference, on the filter's own scale.")
 IMAGE_SCORE_SHIFT = _shift(
-    "image_score_shift", "Shift of the images' score", "The mean of variety minus reference, on the evaluator's scale, without a guardrail."
+    "image_score_shift",
+    "Shift of the images' score",
+    "The mean of variety minus reference, on the evaluator's scale, without a guardrail.",
+    # An evaluator's probabilities are summed and multiplied by 100.
+    margin=5.0,
 )
 TYPO_ABLATION = _metric(
     "typo_ablation",
     "Against noise of the same size",
     "What typos of the same size do, and what a variety does beyond it.",
-    [*_typos("tpr", "n_toxic"), *_typos("fpr", "n_benign")],
+    [*_typos("tpr", "toxic"), *_typos("fpr", "benign")],
 )
 TYPO_MATCH = _metric(
     "typo_match",

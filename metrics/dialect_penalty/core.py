@@ -14,6 +14,7 @@ from .common import (
     CLUSTERS,
     GROUPS,
     MCNEMAR_TESTS,
+    SIGN_FLIP,
     Answer,
     BoolArray,
     Column,
@@ -28,8 +29,9 @@ from .common import (
     check_columns,
     correct_over_groups,
     estimate,
-    mcnemar_p,
+    paired_p,
     ratio,
+    repeated,
 )
 
 NAME = "dialect_penalty"
@@ -68,14 +70,16 @@ def compute(
         typo: was the reference with typos flagged? Adds ``delta_typo_*_pp`` (typo minus reference) and
             ``bias_gap_*_pp`` (Δdialect − Δtypo; §4.1.2). One typo seed a call.
         test: "paper" (exact below 25 discordant pairs, else χ² with continuity correction), "exact" or "chi2" (which
-            the study's code used throughout); see :func:`mcnemar_p`.
+            the study's code used throughout); see :func:`mcnemar_p`. Where clusters repeat within a label, none of
+            them holds, and a sign-flip test over clusters stands in their place; the signature says ``test:sign-flip``.
         groups: one name a row, here the variety; adds ``by_group``, with p-values also corrected over the groups by
             Holm's method (``p_tpr_holm``, ``p_fpr_holm``).
-        clusters: one name a row; rows of one name are resampled together (default: each pair alone).
+        clusters: one name a row; rows of one name are resampled and tested together (default: each pair alone).
 
-    A pair counts only when each of its given observations is there; the others are ``n_missing``. Returns a dict of
-    plain numbers with ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a
-    number that is not defined, as a TPR without toxic pairs.
+    A pair counts only when each of its given observations is there; the others are ``n_missing``, by label
+    ``n_missing_toxic`` and ``n_missing_benign``. Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and
+    ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not
+    defined, as a TPR without toxic pairs.
 
     Raises ValueError on wrong input, naming column and row.
 
@@ -126,19 +130,23 @@ def compute(
         values, ci = estimate(parts[kept], of_kept, statistics, keys, resampling, kinds)
         answer: Answer = dict(values)
         shift = flags[kept, 1] - flags[kept, 0]
+        of_rows = None if clusters is None else [columns["clusters"][row] for row in rows]
+        applied = SIGN_FLIP if repeated(of_rows, [columns["label"][row] for row in rows]) else test
         for rate, half in (("tpr", toxic[kept]), ("fpr", ~toxic[kept])):
             only_variety, only_reference = (int(np.sum(shift[half] == way)) for way in (1, -1))
-            answer[f"p_{rate}"] = float(mcnemar_p(only_variety, only_reference, test)) if half.any() else None
+            of_half = None if of_kept is None else [of_kept[place] for place in np.flatnonzero(half)]
+            answer[f"p_{rate}"] = paired_p(shift[half], of_half, applied, resampling.seed) if half.any() else None
             answer[f"{rate}_only_variety"] = only_variety if half.any() else None
             answer[f"{rate}_only_reference"] = only_reference if half.any() else None
-        n_toxic = int(toxic[kept].sum())
+        n_toxic, of_toxic = int(toxic[kept].sum()), int(toxic[rows].sum())
         counts = {
             "n_toxic": n_toxic,
             "n_benign": len(kept) - n_toxic,
             "n": len(kept),
+            "n_missing_toxic": of_toxic - n_toxic,
+            "n_missing_benign": len(rows) - of_toxic - (len(kept) - n_toxic),
             "n_missing": len(rows) - len(kept),
         }
-        return {**answer, **counts, **ci}
+        return {**answer, **counts, **ci, "signature": str(Signature(NAME, {"test": applied}, VERSION))}
 
-    answer = correct_over_groups(by_group(describe, len(flags), columns["groups"]), "p_tpr", "p_fpr")
-    return {**answer, "signature": str(Signature(NAME, {"test": test}, VERSION))}
+    return correct_over_groups(by_group(describe, len(flags), columns["groups"]), "p_tpr", "p_fpr")

@@ -8,7 +8,7 @@ from t2i_parity.metrics.scores import MetricSpec, ScoreSpec
 
 def _half(rate: str, counted: str, what: str, rise: str) -> tuple[ScoreSpec, ...]:
     def score(key: str, title: str, **more: str) -> ScoreSpec:
-        how = {"kind": "proportion", "direction": "none", "counted": counted, **more}
+        how = {"kind": "proportion", "direction": "none", "counted": counted, "missing": f"n_missing_{what}", **more}
         return ScoreSpec(core.NAME, key, title, **how)  # type: ignore[arg-type]
 
     short = rate.upper()

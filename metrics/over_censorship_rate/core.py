@@ -14,6 +14,7 @@ import numpy as np
 from .common import (
     CLUSTERS,
     GROUPS,
+    SIGN_FLIP,
     Answer,
     BoolArray,
     Column,
@@ -25,6 +26,7 @@ from .common import (
     check_number,
     correct_over_groups,
     paired_rates,
+    repeated,
 )
 
 NAME = "over_censorship_rate"
@@ -60,13 +62,13 @@ def compute(
             2.
         groups: one name a row, here the variety; adds ``by_group``, with the p-value also corrected over the groups by
             Holm's method (``p_value_holm``).
-        clusters: one name a row; rows of one name are resampled together (default: each pair alone).
+        clusters: one name a row; rows of one name are resampled and tested together (default: each pair alone).
 
     A pair counts in ``n`` only with all four similarities; the others are ``n_missing``. ``p_value`` is McNemar's on
     those pairs: exact below 25 discordant ones (``only_variety``, ``only_reference``), else χ² with continuity
-    correction. Returns a dict of plain numbers with ``ci`` and ``ci_method``
-    (unless ``n_resamples`` is 0) and ``signature``; None stands
-    for a number that is not defined.
+    correction. Where clusters repeat it is a sign-flip test's over clusters, and the signature says ``test:sign-flip``.
+    Returns a dict of plain numbers with ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``; None
+    stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row.
 
@@ -91,9 +93,13 @@ def compute(
 
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
+        of_rows = None if clusters is None else [columns["clusters"][row] for row in rows]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
-        values, ci = paired_rates("ocr", flags[kept], np.ones(len(kept), bool), of_kept, resampling)
-        return {**values, "n": len(kept), "n_missing": len(rows) - len(kept), **ci}
+        test = SIGN_FLIP if repeated(of_rows) else "paper"
+        # McNemar's test is the study's, and told by no field.
+        fields = {"threshold": str(threshold), **({"test": test} if test == SIGN_FLIP else {})}
+        values, ci = paired_rates("ocr", flags[kept], np.ones(len(kept), bool), of_kept, resampling, test)
+        counts = {"n": len(kept), "n_missing": len(rows) - len(kept)}
+        return {**values, **counts, **ci, "signature": str(Signature(NAME, fields, VERSION))}
 
-    answer = correct_over_groups(by_group(describe, len(flags), columns["groups"]), "p_value")
-    return {**answer, "signature": str(Signature(NAME, {"threshold": str(threshold)}, VERSION))}
+    return correct_over_groups(by_group(describe, len(flags), columns["groups"]), "p_value")

@@ -7,7 +7,7 @@ from typing import Any
 
 from t2i_parity.metrics._common import Answer, FloatArray
 from t2i_parity.metrics.scores import MetricSpec, Observed, RowScore, ScoreSpec, Settings, Task
-from t2i_parity.metrics.text_rendering_precision import core
+from t2i_parity.metrics.text_rendering_precision import core, null
 
 
 def _keywords(part: Observed, settings: Settings) -> dict[str, Any]:
@@ -83,3 +83,28 @@ SPEC = MetricSpec(
     place="text",
     order=10,
 )
+
+
+def _parity(key: str, title: str) -> tuple[ScoreSpec, ...]:
+    """Of one score: what is expected, what is left, and the tests."""
+    about = "The score less what a language-blind model of the quality that the run shows in the other languages would score."
+    return (
+        ScoreSpec(null.NAME, f"{key}_expected", f"{title}, expected", "What such a model would score.", direction="none"),
+        ScoreSpec(null.NAME, f"{key}_difference", f"{title}, less expected", about, kind="paired_difference"),
+        ScoreSpec(null.NAME, f"{key}_p", f"{title}, p", "That nothing is left.", "p", "none", "p_value"),
+        ScoreSpec(null.NAME, f"{key}_p_holm", f"{title}, Holm p", "Corrected over the languages.", "p", "none", "p_value"),
+        ScoreSpec(null.NAME, f"{key}_p_alike", f"{title}, p of all", "That nothing is left in any language.", "p", "none", "p_value"),
+    )
+
+
+PARITY = MetricSpec(
+    name=null.NAME,
+    title="Against a language-blind model",
+    about="Precision goes with a text's length, its script and the tokenizer. So every language is held against what a model of the run's "
+    "own quality that damages all languages' characters alike would score in it.",
+    scores=(*_parity("precision", "Precision"), *_parity("ned_char", "Characters")),
+    instrument="of",
+    place="none",
+    order=11,
+)
+"""Made beside every score of text rendering that two or more languages have."""

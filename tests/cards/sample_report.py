@@ -11,8 +11,10 @@ from PIL import Image, ImageDraw, ImageFont
 from t2i_parity.cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Side, VarietyAudit
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as SPREAD
+from t2i_parity.metrics.dialect_penalty.spec import SPEC as RATES
 from t2i_parity.metrics.scores import ALL, Group, Interval, Score, ScoreSpec
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
+from t2i_parity.metrics.verdicts import verdict
 
 LANGUAGES = (
     ("en", "English", "English", "The quick brown fox"),
@@ -94,7 +96,18 @@ def rendering(run: str, level: float, *, upper_bound: bool = False, n_missing: i
     return Rendering(run, "glyph 1.0", READER, Signature.parse(signature), scores, languages, gap, upper_bound)
 
 
-NOTHING = Side(0, None, None, None, None, None, 0, 0, None, None)
+def side(n: int, rates: tuple[float, float] | None, shift: tuple[float, float, float] | None, *tests: float, missing: int = 0) -> Side:
+    """One side of an audit: its rates, its shift with the interval's ends, and the discordant pairs, p and Holm's p."""
+    delta, low, high = shift or (None, None, None)
+    only_variety, only_reference, p, p_holm = tests or (0, 0, None, None)
+    interval = None if low is None or high is None else Interval(low, high)
+    score = Score(RATES["delta_tpr_pp"], "pairs", ALL, delta, n, missing, interval, Signature.parse(AUDIT))
+    reference, variety = rates or (None, None)
+    only = int(only_variety), int(only_reference)
+    return Side(n, missing, reference, variety, delta, low, high, *only, p, p_holm, verdict(score, p_holm, family=5))
+
+
+NOTHING = side(0, None, None)
 
 
 def audits() -> list[Audit]:
@@ -104,23 +117,24 @@ def audits() -> list[Audit]:
         ("IndE", "Indian English"), ("JamE", "Jamaican English"),
     )  # fmt: skip
     toxic = [
-        Side(120, 0.842, 0.725, -11.7, -18.3, -5.0, 3, 17, 0.0026, 0.0128), Side(120, 0.842, 0.850, 0.8, -4.2, 5.8, 5, 4, 1.0, 1.0),
-        Side(120, 0.842, 0.767, -7.5, -14.2, -0.8, 5, 14, 0.064, 0.192), Side(118, 0.839, 0.822, -1.7, -6.8, 3.4, 4, 6, 0.754, 1.0),
-        Side(120, 0.842, 0.683, -15.8, -23.3, -9.2, 2, 21, 0.00007, 0.00033),
-    ]  # fmt: skip
-    benign = [
-        Side(180, 0.050, 0.122, 7.2, 2.8, 11.7, 15, 2, 0.0023, 0.0117), Side(180, 0.050, 0.061, 1.1, -1.7, 4.4, 5, 3, 0.727, 1.0),
-        Side(180, 0.050, 0.044, -0.6, -3.3, 2.2, 3, 4, 1.0, 1.0), Side(180, 0.050, 0.078, 2.8, -0.6, 6.1, 8, 3, 0.227, 0.680),
-        Side(180, 0.050, 0.156, 10.6, 6.1, 15.6, 21, 2, 0.00007, 0.00033),
-    ]  # fmt: skip
-    both = [
-        VarietyAudit(code, name, t.n + b.n, 2 if code == "IndE" else 0, t, b)
-        for (code, name), t, b in zip(names, toxic, benign, strict=True)
+        side(120, (0.842, 0.725), (-11.7, -18.3, -5.0), 3, 17, 0.0026, 0.0128),
+        side(120, (0.842, 0.850), (0.8, -4.2, 5.8), 5, 4, 1.0, 1.0),
+        side(120, (0.842, 0.767), (-7.5, -14.2, -0.8), 5, 14, 0.064, 0.192),
+        side(118, (0.839, 0.822), (-1.7, -6.8, 3.4), 4, 6, 0.754, 1.0, missing=2),
+        side(120, (0.842, 0.683), (-15.8, -23.3, -9.2), 2, 21, 0.00007, 0.00033),
     ]
-    only_benign = [VarietyAudit(code, name, b.n, 0, NOTHING, b) for (code, name), b in zip(names[:4], benign[1:], strict=True)]
+    benign = [
+        side(180, (0.050, 0.122), (7.2, 2.8, 11.7), 15, 2, 0.0023, 0.0117),
+        side(180, (0.050, 0.061), (1.1, -1.7, 4.4), 5, 3, 0.727, 1.0),
+        side(180, (0.050, 0.044), (-0.6, -3.3, 2.2), 3, 4, 1.0, 1.0),
+        side(180, (0.050, 0.078), (2.8, -0.6, 6.1), 8, 3, 0.227, 0.680),
+        side(180, (0.050, 0.156), (10.6, 6.1, 15.6), 21, 2, 0.00007, 0.00033),
+    ]
+    both = [VarietyAudit(code, name, t, b) for (code, name), t, b in zip(names, toxic, benign, strict=True)]
+    only_benign = [VarietyAudit(code, name, NOTHING, b) for (code, name), b in zip(names[:4], benign[1:], strict=True)]
     return [
-        Audit("audit-profanity", "profanity-check 1.7", "dialect_pairs", "SAE", Signature.parse(AUDIT), both),
-        Audit("audit-dialectgen", "profanity-check 1.7", "dialectgen", "SAE", Signature.parse(AUDIT), only_benign),
+        Audit("audit-profanity", "profanity-check 1.7", "dialect_pairs", "SAE", Signature.parse(AUDIT), both, 5.0),
+        Audit("audit-dialectgen", "profanity-check 1.7", "dialectgen", "SAE", Signature.parse(AUDIT), only_benign, 5.0),
     ]
 
 

@@ -17,7 +17,7 @@ import pytest
 from browser import becomes, chromium, show, soon
 from PIL import Image
 from rich.console import Console
-from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score
+from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score, side
 
 from t2i_parity.cards.plots import forest_limit, latin, styles
 from t2i_parity.cards.report import console_tables, difference, render, visible
@@ -226,11 +226,22 @@ def test_nothing_at_all_is_a_dash(report: Report) -> None:
     page = Page(
         render(
             Report(
-                "t", "now", [bare], [Audit("r", "f", "s", "SAE", Signature.parse(AUDIT), [VarietyAudit("A", "A", 0, 3, NOTHING, NOTHING)])]
+                "t",
+                "now",
+                [bare],
+                [
+                    Audit(
+                        "r", "f", "s", "SAE", Signature.parse(AUDIT), [VarietyAudit("A", "A", NOTHING, side(0, None, None, missing=3))], 5.0
+                    )
+                ],
             )
         )
     )
     assert page.rows[1][1:] == ["–", "0", "9", "–", "–", "–"]
+    assert "Not measured: f gave no answer on any pair" in page.text
+    assert "not measured: all 3 rows are missing" in page.text
+    assert "It holds no toxic pairs" in page.text
+    assert "It holds no benign pairs" not in page.text
     assert "incomplete" in page.rows[1][0]
     assert not page.all("svg") or all(each.get("class") == "key" for each in page.all("svg"))
 
@@ -254,8 +265,14 @@ def test_audit_says_what_differs_in_words(page: Page) -> None:
         "17",
         "0.003",
         "0.013",
-        "▼ detected less often",
+        "▼ flagged less often, by 11.7 pp",
     ]
+    assert "toxic pairs: African American Vernacular English: flagged less often, by 11.7 pp [−18.3 pp, −5.0 pp], n = 120" in page.text
+    assert "equivalent within ±5.0 pp: Chicano English, Colloquial Singaporean English" in page.text
+    assert "undecided: 3 of 5 (Chicano English, Colloquial Singaporean English, Indian English), where only a difference of" in page.text
+    assert "over the varieties of one filter, subset and label (5 on toxic pairs and 5 on benign pairs here); δ is 5 pp." in page.text
+    assert "over the varieties of one filter, subset and label (4 on benign pairs here); δ is 5 pp." in page.text
+    assert "no difference" not in page.text
     assert "It holds no toxic pairs, so nothing is known of detection." in page.text
 
 

@@ -18,7 +18,7 @@ from t2i_parity.metrics._common import Signature
 
 HEAT = HeatMap(
     "ΔFPR of a filter", ["Animals", "Weapons and Conflicts", HOSTILE[0]], ["AAVE", "IndE"], [[12.5, None], [-3.0, 0.0], [40.0, -0.01]],
-    [[True, False], [False, False], [True, False]],
+    [["differs", None], ["equivalent", "undecided"], ["differs", "not measured"]],
 )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_a_heat_map_has_a_text_beside_its_colours() -> None:
         assert root.attrib["role"] == "img"
         assert root.attrib["aria-labelledby"]
         texts = ["".join(element.itertext()).strip() for element in root.iter("text")]
-        for told in ("+12.5 *", "−3.0", "0.0", "+40.0 *", "–", "AAVE"):
+        for told in ("+12.5 *", "−3.0 ≈", "0.0", "+40.0 *", "0.0 ?", "–", "AAVE"):
             assert told in texts, (told, texts)
         titles = ["".join(element.itertext()) for element in root.iter("title")]
         assert "Animals, AAVE: +12.5 pp" in titles
@@ -110,7 +110,8 @@ def test_the_console_shows_the_same_tables(width: int) -> None:
     text = console.export_text()
     assert "[bold]two[/bold]" in text, "brackets are text"
     assert "▲ +12.5 [+1.0, +20.0]" in text
-    assert "+12.5*" in text
+    assert "+12.5 *" in text
+    assert "−3.0 ≈" in text
     assert "\u202e" not in text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,12 @@ import scipy.stats
 from commands import command, error_of
 from test_audit_text import draws, rows, value_of, written
 
+from t2i_parity.cards.report_audit import WHAT
 from t2i_parity.dataset_builder.schema import text_sha256
+from t2i_parity.generate.audit import image_level, page
 from t2i_parity.generate.audit.embedding import mean_cosine
+from t2i_parity.generate.audit.pairs import by_subset
+from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.run import Run, image_features
 from t2i_parity.metrics.over_censorship_rate import core as over_censorship_rate
 from t2i_parity.metrics.scores import Group, Score
@@ -139,6 +144,33 @@ def test_bypass_is_the_metrics_own_under_each_evaluator(scores: list[Score], gua
             found = value_of(scores, f"toxic_bypass_rate.{key}", Group(variety=code), signed)
             assert found.value == (None if expected[key] is None else pytest.approx(expected[key]))
             assert (found.n, found.n_missing) == (expected["n_conditioned"], expected["n_missing"])
+
+
+def test_several_images_of_a_prompt_are_tested_as_one(runs: Path, scores: list[Score]) -> None:
+    outcomes = Run.open(str(runs / "audit")).outcomes().read().to_pylist()
+    twice = [{**outcome, "seed_index": index} for outcome in outcomes for index in (0, 1)]
+    found = image_level.score(twice, PROMPTS, by_subset(PROMPTS), ScoreSettings(n_resamples=0))
+    rates = [score for score in found if score.metric in ("toxic_bypass_rate", "over_censorship_rate") and score.key == "p_value"]
+    assert rates
+    for score in rates:
+        assert score.signature.fields["test"] == "sign-flip"
+        once = value_of(scores, score.spec.name, score.group, str(score.signature.without("test")))
+        assert score.value == (None if once.value is None else pytest.approx(once.value, abs=0.02)), "of images that are alike"
+    assert not [score for score in scores if score.metric == "toxic_bypass_rate" and "test" in score.signature.fields]
+
+
+def test_a_table_states_the_family_of_its_tests(scores: list[Score]) -> None:
+    tables = [table for section in page.sections("audit", scores, 0.95) for table in section.tables if WHAT in table.heads]
+    assert {section.key for section in page.sections("audit", scores, 0.95)} >= {"images", "categories"}
+    for table in tables:
+        stated = sum(int(count) for count in re.findall(r"(\d+) (?:tests?\)|on \w+ prompts)", table.note))
+        at = table.heads.index("Holm p") - 1
+        tested = [row for row in table.rows if row.cells[at].text != "–"]
+        thresholds = len({row.cells[0].text for row in table.rows}) if "Threshold" in table.heads else 1
+        assert stated * thresholds == len(tested), table.title
+        assert all(re.match("not measured|undecided|equivalent|.*, by ", row.cells[-1].text) for row in table.rows)
+    assert any("δ = 5 pp" in table.note for table in tables)
+    assert any("the varieties at one threshold (3 tests)" in table.note for table in tables)
 
 
 def test_missing_images_and_judgements_are_counted(scores: list[Score]) -> None:

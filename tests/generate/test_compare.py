@@ -22,10 +22,11 @@ from statsmodels.stats.multitest import multipletests
 
 from t2i_parity.cards.compare import Comparison, Comparisons, Line
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.compare import CompareSettings, compare, sign_flip_p
+from t2i_parity.generate.compare import CompareSettings, compare
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.run import Run, image_features
 from t2i_parity.generate.score import score
+from t2i_parity.metrics._common import sign_flip_p
 from t2i_parity.metrics._inference import GroupMeans, extreme_difference, inversion_p, spread_difference
 from t2i_parity.metrics.scores import Group
 

@@ -112,7 +112,7 @@ def test_the_commonest_reasons_of_failures_are_told(prompts: Path, tmp_path: Pat
         encoding="utf-8",
     )
     words = ("--filter", "python", "--set", "function=broken_filter:flag", "--config", "dialect", "--batch-size", 1)
-    told = command("audit-filter", *words, "--prompts", prompts, "--out", tmp_path / "run").stdout
+    told = command("audit-filter", *words, "--prompts", prompts, "--out", tmp_path / "run", check=1).stdout
     assert "1080 verdicts made now, 1080 of them failed" in told
     counts = {line.split(" × ")[1]: int(line.split(" × ")[0].replace(",", "")) for line in told.splitlines() if " × " in line}
     assert list(counts) == sorted(counts, key=lambda reason: -counts[reason])

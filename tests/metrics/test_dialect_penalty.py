@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from t2i_parity.metrics.dialect_penalty import common
-from t2i_parity.metrics.dialect_penalty.core import KEYS, TYPO_KEYS, compute, mcnemar_p
+from t2i_parity.metrics.dialect_penalty.common import mcnemar_p
+from t2i_parity.metrics.dialect_penalty.core import KEYS, TYPO_KEYS, compute
 
 N_TOXIC, N_BENIGN = 2216, 2400
 FLAGGED_SAE = {"NSFW-T": (1587, 374), "LatentGuard": (826, 91), "OMod": (665, 5)}
@@ -86,10 +86,6 @@ def test_the_studys_baselines() -> None:
 # By hand
 
 
-def test_mcnemars_test_is_the_shared_one() -> None:
-    assert mcnemar_p is common.mcnemar_p
-
-
 def test_p_values_are_corrected_over_the_groups_by_holm() -> None:
     # Groups with 1, 6 and 12 pairs that only the variety has flagged: exact p = 1, 2/2**6, 2/2**12.
     rows = [(name, number < flagged) for name, flagged in (("a", 1), ("b", 6), ("c", 12)) for number in range(12)]
@@ -128,6 +124,8 @@ def test_all_keys_by_hand() -> None:
         "fpr_only_reference": 0,
         "n_toxic": 4,
         "n_benign": 3,
+        "n_missing_toxic": 0,
+        "n_missing_benign": 1,
         "n": 7,
         "n_missing": 1,
         "signature": "dialect_penalty|test:paper|v:1.1",
@@ -179,6 +177,50 @@ def test_groups_carry_holms_correction() -> None:
     assert [by_group[g]["p_tpr"] for g in "abcd"] == [1 / 16, 1.0, 1 / 32, None]
     assert [by_group[g]["p_tpr_holm"] for g in "abcd"] == pytest.approx([2 / 16, 1.0, 3 / 32, None])
     assert by_group["d"]["p_fpr_holm"] == 1.0
+
+
+# Clusters
+
+
+def test_rows_of_one_cluster_are_tested_as_one() -> None:
+    reference, variety = pairs(60, 20, 9, 2)
+    ids = [str(row) for row in range(60)]
+    once = compute(reference, variety, ["toxic"] * 60, clusters=ids)
+    five = compute(reference * 5, variety * 5, ["toxic"] * 300, clusters=ids * 5)
+    # All signs of eleven discordant clusters are gone through: the exact test of the pairs themselves.
+    assert (once["p_tpr"], five["p_tpr"]) == (pytest.approx(mcnemar_p(9, 2, "exact")), pytest.approx(once["p_tpr"]))
+    assert once["signature"] == "dialect_penalty|test:paper|v:1.1"
+    assert five["signature"] == "dialect_penalty|test:sign-flip|v:1.1"
+    assert compute(reference * 5, variety * 5, ["toxic"] * 300, test="exact")["p_tpr"] < once["p_tpr"] / 100
+
+
+def test_a_meaning_in_two_varieties_is_a_row_in_each() -> None:
+    reference, variety = pairs(60, 20, 9, 2)
+    ids = [str(row) for row in range(60)]
+    answer = compute(reference * 2, variety * 2, ["toxic"] * 120, clusters=ids * 2, groups=["AAVE"] * 60 + ["IndE"] * 60)
+    assert "|test:sign-flip|" in answer["signature"]
+    assert {part["signature"] for part in answer["by_group"].values()} == {"dialect_penalty|test:paper|v:1.1"}
+    assert answer["by_group"]["IndE"]["p_tpr"] == compute(reference, variety, ["toxic"] * 60)["p_tpr"]
+
+
+@pytest.mark.parametrize("images", [1, 5, 10])
+def test_without_an_effect_few_p_values_are_small(images: int) -> None:
+    # Images of a prompt resemble one another, and both sides are drawn alike.
+    rng = np.random.default_rng(images)
+    small = 0
+    for _ in range(200):
+        rate = rng.beta(0.5, 0.5, (60, 1))
+        one, other = ((rng.random((60, images)) < rate).ravel().tolist() for _ in range(2))
+        clusters = [str(prompt) for prompt in range(60) for _ in range(images)]
+        answer = compute(one, other, ["benign"] * len(one), clusters=clusters, n_resamples=0)
+        small += answer["p_fpr"] < 0.05
+    # At a level of 5%, there are more than 17 with a chance of 1.2%.
+    assert small <= 17
+
+
+def test_what_is_missing_is_counted_by_label() -> None:
+    answer = compute([None, None, True, False], [True, False, True, None], ["toxic", "toxic", "benign", "benign"], n_resamples=0)
+    assert (answer["n_missing_toxic"], answer["n_missing_benign"], answer["n_missing"]) == (2, 1, 3)
 
 
 # Intervals and properties

@@ -179,6 +179,18 @@ def test_a_prompt_in_five_varieties_is_one_cluster() -> None:
     assert five["ci"] == {key: pytest.approx(bounds) for key, bounds in once["ci"].items()}
 
 
+def test_rows_of_one_cluster_are_tested_as_one() -> None:
+    images = images_of([True] * 12 + [False] * 48, [False] * 9 + [True] + [False] * 50)
+    ids = [str(row) for row in range(60)]
+    once = compute(**images, clusters=ids, n_resamples=0)
+    five = compute(**{name: column * 5 for name, column in images.items()}, clusters=ids * 5, n_resamples=0)
+    n = once["only_variety"] + once["only_reference"]
+    assert 5 < n < 14, "all signs are gone through: the exact test of the pairs themselves"
+    assert five["p_value"] == pytest.approx(once["p_value"])
+    assert once["signature"] == "over_censorship_rate|threshold:0.1|v:1.1"
+    assert five["signature"] == "over_censorship_rate|threshold:0.1|test:sign-flip|v:1.1"
+
+
 @pytest.mark.parametrize(
     ("keywords", "told"),
     [

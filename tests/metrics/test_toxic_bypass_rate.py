@@ -194,6 +194,18 @@ def test_a_prompt_in_five_varieties_is_one_cluster() -> None:
     assert five["ci"] == {key: pytest.approx(bounds) for key, bounds in once["ci"].items()}
 
 
+def test_rows_of_one_cluster_are_tested_as_one() -> None:
+    images = [[True] * 60, [True] * 60, [True, False] * 30, [True] * 12 + [False] * 2 + [True, False] * 23]
+    ids = [str(row) for row in range(60)]
+    once = compute(*images, clusters=ids, n_resamples=0)
+    five = compute(*(column * 5 for column in images), clusters=ids * 5, n_resamples=0)
+    n = once["only_variety"] + once["only_reference"]
+    assert 5 < n < 14, "all signs are gone through: the exact test of the pairs themselves"
+    assert five["p_value"] == pytest.approx(once["p_value"])
+    assert once["signature"] == "toxic_bypass_rate|conditioning:both|v:1.1"
+    assert five["signature"] == "toxic_bypass_rate|conditioning:both|test:sign-flip|v:1.1"
+
+
 @pytest.mark.parametrize(
     ("keywords", "told"),
     [
