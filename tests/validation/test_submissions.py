@@ -115,11 +115,13 @@ def words_as_read(rows: list[dict[str, Any]]) -> None:
         row["render_text"] = row["render_text"][int(row["image_id"][0], 16) % 3 :]
 
 
+CLAIMED = {"interval": [0.0, 1.0], "level": 0.5, "method": "bootstrap"}
+"""Two meanings give no interval."""
 TAMPERED: dict[str, tuple[Callable[[Run], None], str]] = {
     "a value": (edit_scores(lambda s: s[0].update(value=0.99)), f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the"),
     "a small change": (edit_scores(lambda s: s[0].update(value=s[0]["value"] + 1e-4)), "is claimed, and the observations give"),
-    "an interval": (edit_scores(lambda s: s[0]["interval"].__setitem__(0, 0.0)), "low end 0 is claimed, and the observations give"),
-    "a level": (edit_scores(lambda s: s[0].update(level=0.5)), "interval (0.5, 'bootstrap') is claimed, and it is (0.95, 'bootstrap')"),
+    "an interval": (edit_scores(lambda s: s[0].update(CLAIMED)), "low end 0 is claimed, and the observations give no value"),
+    "a level": (edit_scores(lambda s: s[0].update(CLAIMED)), "interval (0.5, 'bootstrap') is claimed, and it is None"),
     "a count": (edit_scores(lambda s: s[0].update(n=19)), "n 19 is claimed, and it is 20"),
     "a score left out": (edit_scores(lambda s: s.pop(4)), "is left out"),
     "a score made up": (edit_scores(lambda s: s.append({**s[0], "group": {"language": "xx"}})), "the run has no such score"),
