@@ -430,6 +430,8 @@ def differences(claimed: Iterable[Score], found: Iterable[Score]) -> list[str]:
             ("n", score.n, other.n),
             ("n_missing", score.n_missing, other.n_missing),
             ("interval", _how(score), _how(other)),
+            # Records of version 0.1 have none.
+            ("reason", score.reason or other.reason, other.reason),
         ):
             if one != another:
                 faults.append(f"{_where(score)}: {name} {_short(one)} is claimed, and it is {_short(another)}")

@@ -19,7 +19,8 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.run import Run, image_features
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import Signature
-from t2i_parity.metrics.scores import Group, Interval, Score
+from t2i_parity.metrics.scores import ALL, Group, Interval, Score
+from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT_SPEC
 from t2i_parity.validation.examination import MAX_RESAMPLES, Source, differences
 from t2i_parity.validation.submissions import check, split_source
 
@@ -121,7 +122,10 @@ TAMPERED: dict[str, tuple[Callable[[Run], None], str]] = {
     "a value": (edit_scores(lambda s: s[0].update(value=0.99)), f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the"),
     "a small change": (edit_scores(lambda s: s[0].update(value=s[0]["value"] + 1e-4)), "is claimed, and the observations give"),
     "an interval": (edit_scores(lambda s: s[0].update(CLAIMED)), "low end 0 is claimed, and the observations give no value"),
-    "a level": (edit_scores(lambda s: s[0].update(CLAIMED)), "interval (0.5, 'bootstrap') is claimed, and it is None"),
+    "a reason": (
+        edit_scores(lambda s: s[0].update(reason="none was wanted")),
+        "reason 'none was wanted' is claimed, and it is '2 clusters",
+    ),
     "a count": (edit_scores(lambda s: s[0].update(n=19)), "n 19 is claimed, and it is 20"),
     "a score left out": (edit_scores(lambda s: s.pop(4)), "is left out"),
     "a score made up": (edit_scores(lambda s: s.append({**s[0], "group": {"language": "xx"}})), "the run has no such score"),
@@ -149,6 +153,15 @@ TAMPERED: dict[str, tuple[Callable[[Run], None], str]] = {
     "a setting of another type": (edit_record(lambda r: r["scoring"].update(seed="0")), "scoring.seed: expected a int"),
     "a scoring that is not told": (edit_record(lambda r: r.pop("scoring")), "does not say how the scores were made"),
 }
+
+
+def test_an_interval_of_another_level_or_manner_is_named() -> None:
+    signature = Signature("text_rendering_precision", {}, "1")
+    made = Score(TEXT_SPEC["precision"], "lingt2i_text", ALL, 0.5, 20, 0, Interval(0.4, 0.6, 0.95, "wilson"), signature)
+    for other in (Interval(0.4, 0.6, 0.5, "wilson"), Interval(0.4, 0.6, 0.95, "bootstrap")):
+        (fault,) = differences([replace(made, interval=other)], [made])
+        assert f"interval ({other.level}, '{other.method}') is claimed, and it is (0.95, 'wilson')" in fault
+    assert differences([made], [made]) == []
 
 
 @pytest.mark.parametrize("what", TAMPERED)
@@ -339,6 +352,7 @@ def as_version_1(content):
         low, high = score.pop("interval") or (None, None)
         better = {"higher": True, "lower": False, "none": None}[score.pop("direction")]
         del score["level"], score["method"]
+        score.pop("reason", None)
         name = f"{score['metric']}.{score.pop('key')}"
         score.update(metric=name, group=named(score["group"]), signature=str(text), ci_low=low, ci_high=high, higher_is_better=better)
     for cell in content["cells"]:
