@@ -12,9 +12,11 @@ from typing import Literal
 import numpy as np
 from markupsafe import Markup
 from scipy.stats import norm
+from scipy.stats import t as student_t
 
 from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment, script_json, visible
+from t2i_parity.metrics._common import MIN_CLUSTERS, FloatArray
 from t2i_parity.metrics.scores import Direction, Unit
 
 Axis = Literal["language", "dialect", "country"]
@@ -49,7 +51,8 @@ class Entry:
     """One model at one revision.
 
     ``overall`` is the number it is ranked by, ``spread`` says how unequal it is, ``cells`` holds its score in each group. An entry with
-    anything in ``missing`` (each a reason in words) is shown and not ranked. ``links`` are (words, http address).
+    anything in ``missing`` (each a reason in words) is shown and not ranked. ``links`` are (words, http address). ``by_meaning`` holds
+    ``overall`` by meaning, in one order for all entries of a table; empty where that is not known.
     """
 
     model: str
@@ -62,6 +65,7 @@ class Entry:
     name: str = ""
     missing: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
+    by_meaning: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +109,16 @@ class Board:
 # Places -------------------------------------------------------------------------------------------------------------
 
 
-def places(values: Sequence[Value], *, higher_is_better: bool = True, level: float = 0.95) -> list[tuple[int, int] | None]:
+def places(
+    values: Sequence[Value], *, higher_is_better: bool = True, level: float = 0.95, by_meaning: Sequence[Sequence[float | None]] = ()
+) -> list[tuple[int, int] | None]:
     """The best and the worst place that each of some numbers may truly have; None for one without an interval, which counts for nobody.
 
-    One is ahead of another where the interval of their difference leaves out 0. It is made from both intervals (MOVER), as if they were
-    independent: what answered the same prompts mostly varies together, and places are then wider than they need be. The differences of one
-    number to all others hold at once (Bonferroni), and so its places do (Mogstad, Romano, Shaikh and Wilhelm 2024).
+    One is ahead of another where their difference's interval leaves out 0. Where ``by_meaning`` gives what both are the mean of, over the
+    same meanings, it is that of the paired difference, by Student's t with Agresti and Min's two half pairs (2005). Else it is made from
+    both intervals (MOVER), as if they were independent: what answered the same prompts mostly varies together, and places are then wider
+    than they need be. The differences of one number to all others hold at once (Bonferroni), and so its places do (Mogstad, Romano, Shaikh
+    and Wilhelm 2024).
 
     >>> places([Value(0.85, 0.8, 0.9), Value(0.65, 0.6, 0.7), Value(0.7, 0.65, 0.75), Value(0.9), Value(0.15, 0.1, 0.2)])
     [(1, 1), (2, 3), (2, 3), None, (4, 4)]
@@ -124,7 +132,12 @@ def places(values: Sequence[Value], *, higher_is_better: bool = True, level: flo
     ends = np.array(ranked) if higher_is_better else -np.array(ranked)[:, [0, 2, 1]]
     middle, below, above = ends[:, 0], ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
     # [i, j]: how far j is above i, and how far it must be.
-    reach = _widening(level, max(k - 1, 1)) * np.hypot(below[None, :], above[:, None])
+    several = max(k - 1, 1)
+    reach = _widening(level, several) * np.hypot(below[None, :], above[:, None])
+    if by_meaning:
+        known = [means for means, value in zip(by_meaning, values, strict=True) if _known(value) is not None]
+        paired = _paired_reach(known, 1 - (1 - level) / 2 / several)
+        reach = np.where(np.isnan(paired), reach, paired)
     ahead = (middle[None, :] - middle[:, None] > reach) & ~np.eye(k, dtype=bool)
     found = iter(zip((1 + ahead.sum(axis=1)).tolist(), (k - ahead.sum(axis=0)).tolist(), strict=True))
     return [None if _known(value) is None else next(found) for value in values]
@@ -132,6 +145,19 @@ def places(values: Sequence[Value], *, higher_is_better: bool = True, level: flo
 
 def _known(value: Value) -> tuple[float, float, float] | None:
     return None if value.value is None or value.low is None or value.high is None else (value.value, value.low, value.high)
+
+
+def _paired_reach(by_meaning: Sequence[Sequence[float | None]], quantile: float) -> FloatArray:
+    """[i, j]: how far the means of two must be apart; NaN where they are not of the same meanings, each of them scored, or of too few."""
+    reach = np.full((len(by_meaning), len(by_meaning)), np.nan)
+    for n in {len(means) for means in by_meaning if len(means) >= MIN_CLUSTERS}:
+        at = [place for place, means in enumerate(by_meaning) if len(means) == n and None not in means]
+        means = np.array([by_meaning[place] for place in at], np.float64).reshape(len(at), n)
+        for place, own in zip(at, means, strict=True):
+            apart = means - own
+            errors = np.sqrt((apart.var(axis=1, ddof=1) + (apart == 0).mean(axis=1) / (n - 1)) / n)
+            reach[place, at] = student_t.ppf(quantile, n - 1) * errors
+    return reach
 
 
 def _widening(level: float, several: int) -> float:
@@ -201,10 +227,25 @@ def worst_value(entry: Entry, table: Table) -> Value:
     )
 
 
-def table_places(table: Table, values: Iterable[Value], *, higher_is_better: bool) -> list[tuple[int, int] | None]:
-    """The places of the table's complete entries by some number of each; None for the others."""
+def table_places(table: Table, values: Iterable[Value], *, higher_is_better: bool, paired: bool = False) -> list[tuple[int, int] | None]:
+    """The places of the table's complete entries by some number of each; None for the others.
+
+    ``paired`` says that the numbers are the means of the entries' ``by_meaning``.
+    """
     counted = [Value(None) if entry.missing else value for entry, value in zip(table.entries, values, strict=True)]
-    return places(counted, higher_is_better=higher_is_better, level=table.level)
+    by_meaning = [entry.by_meaning for entry in table.entries] if paired else ()
+    return places(counted, higher_is_better=higher_is_better, level=table.level, by_meaning=by_meaning)
+
+
+def overall_places(table: Table) -> list[tuple[int, int] | None]:
+    """The places of the table's complete entries by ``overall``, paired where that can be."""
+    return table_places(table, [entry.overall for entry in table.entries], higher_is_better=table.direction == "higher", paired=True)
+
+
+def _is_paired(table: Table) -> bool:
+    """Whether all complete entries have the same meanings, each of them scored."""
+    known = [entry.by_meaning for entry in table.entries if not entry.missing]
+    return len({len(means) for means in known}) == 1 and len(known[0]) >= MIN_CLUSTERS and not any(None in means for means in known)
 
 
 # The page -----------------------------------------------------------------------------------------------------------
@@ -266,7 +307,7 @@ def _table(table: Table) -> JsonObject:
     empty = Value(None)
     worst_values = [worst_value(entry, table) for entry in table.entries]
     columns = {
-        "overall": table_places(table, (entry.overall for entry in table.entries), higher_is_better=up),
+        "overall": overall_places(table),
         "spread": table_places(table, (entry.spread for entry in table.entries), higher_is_better=False),
         "worst": table_places(table, worst_values, higher_is_better=up),
     }
@@ -285,6 +326,7 @@ def _table(table: Table) -> JsonObject:
         "up": up,
         "shift": shift,
         "unit": table.unit,
+        "paired": _is_paired(table),
         "groups": [[group.code, visible(group.name), visible(group.native_name)] for group in table.groups],
         "rows": [
             {

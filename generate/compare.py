@@ -140,6 +140,17 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
+def signatures_by_judge(judges: Mapping[str, str], scores: Iterable[Score]) -> dict[tuple[ScoreSpec, str, str], Signature]:
+    """The signature of every score by (score, judge, subset); ``judges`` has the signature of each judge of the scores' run."""
+    signed = {judge: instrument(text) for judge, text in judges.items()}
+    found: dict[tuple[ScoreSpec, str, str], Signature] = {}
+    for score in scores:
+        for judge, signature in signed.items():
+            if signature in score.signature.fields.values():
+                found.setdefault((score.spec, judge, score.subset), score.signature)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """One run as it is compared: its scored rows, and the signature of every score by (score, judge, subset)."""
@@ -157,12 +168,8 @@ class _Side:
             raise InputError(f"{run.url} is not scored; score it first: t2i-parity score {run.url}")
         identity = run.record["identity"]
         model = identity.get("model", {})
-        judges = {judge: instrument(text) for judge, text in run.record.get("judges", {}).items()}
-        signatures: dict[tuple[ScoreSpec, str, str], Signature] = {}
-        for score in scores:
-            for judge, signature in judges.items():
-                if signature in score.signature.fields.values():
-                    signatures.setdefault((score.spec, judge, score.subset), score.signature)
+        judges = run.record.get("judges", {})
+        signatures = signatures_by_judge(judges, scores)
         asked = str(model.get("model", "")) if model else ", ".join(judges)
         guardrail = identity.get("guardrail")
         if guardrail:
@@ -234,7 +241,7 @@ def _images(first: _Side, second: _Side, settings: CompareSettings, notes: dict[
                 pair = first.signatures[spec, judge, subset], second.signatures[spec, other, subset]
                 _check_signatures(first, second, spec, pair)
                 values = np.array(
-                    [[_number(of[key], name, spec.row, pair[0]) for of, name in ((left, judge), (right, other))] for key in keys],
+                    [[row_number(of[key], name, spec.row, pair[0]) for of, name in ((left, judge), (right, other))] for key in keys],
                     np.float64,
                 )
                 cells = _Cells(
@@ -276,7 +283,8 @@ def _by_key(side: _Side, on: JoinOn) -> dict[tuple[Any, ...], ScoredRow]:
     return found
 
 
-def _number(row: ScoredRow, judge: str, score: RowScore, signature: Signature) -> float:
+def row_number(row: ScoredRow, judge: str, score: RowScore, signature: Signature) -> float:
+    """A row's score by a judge; NaN where it has none."""
     cell = row.get(f"{judge.replace('-', '_')}_{score.column}")
     return float("nan") if cell is None else score.read(cell, signature)
 

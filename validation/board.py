@@ -162,7 +162,13 @@ def _entry(key: _Key, member: _Member, expected: Mapping[Group, int], hub: str) 
         submitter=record.submitter.user if record.submitter.name is None else f"{record.submitter.name} ({record.submitter.user})",
         missing=missing,
         links=_links(record, hub),
+        by_meaning=_by_meaning(key, record),
     )
+
+
+def _by_meaning(key: _Key, record: ResultRecord) -> tuple[float | None, ...]:
+    of = (key.spec.metric, key.spec.key, key.signature)
+    return next((each.means for each in record.by_meaning if (each.metric, each.key, each.signature) == of), ())
 
 
 def _links(record: ResultRecord, hub: str) -> list[tuple[str, str]]:

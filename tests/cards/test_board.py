@@ -69,6 +69,38 @@ def test_places_hold_the_true_ones() -> None:
     assert (held / 400 >= 0.95).all()
 
 
+def test_places_of_models_that_answered_the_same_prompts_are_paired() -> None:
+    """Six models over 200 meanings that are hard for all alike: paired places hold the true ones as often, and are far narrower."""
+    truth = np.array([0.5, 0.5, 0.53, 0.56, 0.56, 0.6])
+    best, worst = [1 + int((truth > own).sum()) for own in truth], [6 - int((truth < own).sum()) for own in truth]
+    rng = np.random.default_rng(2)
+    held, width = np.zeros(6), {True: 0, False: 0}
+    for _ in range(200):
+        rows = truth[:, None] + rng.normal(0, 0.1, 200) + rng.normal(0, 0.1, (6, 200))
+        values = [around(float(own.mean()), 1.96 * float(own.std(ddof=1)) / math.sqrt(200)) for own in rows]
+        paired = places(values, by_meaning=rows.tolist())
+        held += [each is not None and each[0] <= b and each[1] >= w for each, b, w in zip(paired, best, worst, strict=True)]
+        for kind, found in ((True, paired), (False, places(values))):
+            width[kind] += sum(each[1] - each[0] for each in found if each is not None)
+    assert (held / 200 >= 0.94).all()
+    assert width[True] < 0.75 * width[False]
+
+
+def test_what_is_not_over_the_same_meanings_is_not_paired() -> None:
+    values = [around(0.5, 0.05), around(0.56, 0.05)]
+    one, other = [0.5, 0.4, 0.6, 0.5, 0.5], [0.56, 0.46, 0.66, 0.56, 0.56]
+    assert places(values) == [(1, 2), (1, 2)]
+    assert places(values, by_meaning=[one * 20, other * 20]) == [(2, 2), (1, 1)]
+    for unlike in (other * 19, [None, *other[1:], *other * 19], ()):
+        assert places(values, by_meaning=[one * 20, unlike]) == [(1, 2), (1, 2)]
+    assert places(values, by_meaning=[one[:4], other[:4]]) == [(1, 2), (1, 2)], "four meanings are too few"
+    table = sample_board(3).tables[0]
+    whole = [replace(entry, missing=(), by_meaning=one) for entry in table.entries]
+    tables = [replace(table, entries=entries) for entries in (whole, [replace(whole[0], by_meaning=()), *whole[1:]])]
+    board = replace(sample_board(3), tables=tables)
+    assert [each["paired"] for each in data_of(render(board))["tables"]] == [True, False]
+
+
 def test_the_interval_of_the_worst_allows_for_its_having_been_picked() -> None:
     rng = np.random.default_rng(1)
     held, alone = 0, 0

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loopback_hub import LoopbackHub
 
-from t2i_parity.cards.board import Board, render, table_places
+from t2i_parity.cards.board import Board, overall_places, render
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
@@ -30,6 +30,7 @@ from t2i_parity.validation.board import gather
 from t2i_parity.validation.results import (
     MAX_BYTES,
     Cell,
+    Meanings,
     ResultFile,
     ResultRecord,
     Results,
@@ -130,6 +131,21 @@ def test_a_record_keeps_how_intervals_were_made_and_why_there_is_none() -> None:
     assert kept[0].interval.method == "wilson, effective size"
     assert (kept[1].interval, kept[1].reason) == (None, "3 clusters, fewer than 5")
     assert parse(made.as_json().encode(), "x.json") == made
+
+
+def test_a_record_keeps_its_scores_by_meaning_and_the_board_compares_by_them() -> None:
+    assert "by_meaning" not in json.loads(record().as_json()), "a record without them keeps its id"
+    means = [0.1 * (place % 7) for place in range(40)]
+    made = []
+    for model, more in (("lab/a", 0.0), ("lab/b", 0.02)):
+        own = tuple(round(mean + more + 0.001 * (place % 3), 4) for place, mean in enumerate(means))
+        by_meaning = [Meanings(metric=TEXT.name, key="precision", signature=Signature.parse(SIGNATURE), means=own)]
+        made.append(record(model, 0.5 + more, by_meaning=by_meaning))
+    assert parse(made[0].as_json().encode(), "x.json") == made[0]
+    (table,) = gather(results(*made), title="t", source="s").tables
+    assert overall_places(table) == [(2, 2), (1, 1)], "the difference is 0.02 in every meaning"
+    (table,) = gather(results(record("lab/a", 0.5), made[1]), title="t", source="s").tables
+    assert overall_places(table) == [(1, 2), (1, 2)], "intervals of 0.05 do not show it"
 
 
 def test_digest_of_the_run_is_that_of_its_record() -> None:
@@ -481,7 +497,7 @@ def test_no_record_gains_a_place_by_leaving_languages_out(means: list[list[float
         if not made:
             return {}
         (table,) = gather(results(*made), title="t", source="s").tables
-        found = table_places(table, [entry.overall for entry in table.entries], higher_is_better=True)
+        found = overall_places(table)
         asked = {code for entry in table.entries for code in entry.cells}
         for entry, place in zip(table.entries, found, strict=True):
             assert bool(entry.missing) == (set(entry.cells) != asked)

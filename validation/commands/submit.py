@@ -182,7 +182,7 @@ def _to_model(checked: Checked, model: str, place: Published | None, prompts: Se
 
 def _preview(results: Results, records: Iterable[ResultRecord]) -> None:
     """The board's tables in which the records would stand, with their rows among the others'."""
-    from t2i_parity.cards.board import table_places
+    from t2i_parity.cards.board import overall_places
     from t2i_parity.cards.environment import visible
     from t2i_parity.validation.board import gather
 
@@ -194,7 +194,7 @@ def _preview(results: Results, records: Iterable[ResultRecord]) -> None:
             continue
         shift = table.direction == "zero"
         up = table.direction == "higher"
-        places = table_places(table, [entry.overall for entry in table.entries], higher_is_better=up)
+        places = overall_places(table)
         shown = Table(title=Text(f"{table.title} on {table.subset}"), title_justify="left", caption=Text(visible(table.signature)))
         for heading in ("", "place", "model", "largest shift, pp" if shift else "overall", "spread", "missing"):
             shown.add_column(heading, justify="left" if heading in ("", "model", "missing") else "right", overflow="fold")
