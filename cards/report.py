@@ -19,10 +19,12 @@ from t2i_parity.cards.report_audit import WHAT, console_tables_of, signatures_of
 from t2i_parity.cards.report_data import Rendering, Report, Sample
 from t2i_parity.cards.report_sections import runs_of
 from t2i_parity.cards.report_sections import signatures_of as section_signatures
-from t2i_parity.cards.verdicts import RULES, mark, short, told, words
+from t2i_parity.cards.verdicts import RULES, Told, mark, short, told, words
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Score, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import PARITY
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
+from t2i_parity.metrics.verdicts import Verdict, margin_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,6 +68,9 @@ def render(report: Report) -> str:
                 "languages": list(names.values()),
                 "ceiling": any(rendering.upper_bound for rendering in members),
                 "specs": _specs(members),
+                "parity": any(rendering.parity for rendering in members),
+                "margin": margin_of(PARITY["precision_difference"]),
+                "blind_signatures": _cited(((each.run, each.parity.signature) for each in members if each.parity), signatures),
                 "plot": plot and (Markup(plot.wide), Markup(plot.narrow)),
                 "signatures": _cited(((rendering.run, rendering.signature) for rendering in members), signatures),
             }
@@ -122,6 +127,10 @@ def render(report: Report) -> str:
                 [(f"{audit.filter} on {audit.subset}", audit.signature.without("filter", "subset").flat) for audit in report.audits]
             ),
             groups=_sample_groups(report),
+            leads=[lead_of(rendering) for rendering in report.renderings],
+            covers=lambda rendering: covers(rendering, report.renderings),
+            words=words,
+            p_value=p_value,
             runs=list(dict.fromkeys(sample.run for sample in report.samples)),
             incomplete=is_incomplete,
             rules=RULES,
@@ -134,6 +143,52 @@ def render(report: Report) -> str:
         )
         .lstrip()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What the first screen says of a run: one sentence, and the languages' verdicts."""
+
+    headline: str
+    lines: Sequence[Told] = ()
+
+
+def lead_of(rendering: Rendering) -> Lead:
+    """Whether a run serves its languages alike. A language is named only against a language-blind model of the run's own quality."""
+    if not rendering.scored:
+        return Lead("Not measured: no language has a score.")
+    if len(rendering.languages) < 2:
+        return Lead("One language alone: there is nothing to hold it against.")
+    if rendering.parity is None:
+        return Lead("Not held against a language-blind model: score the run again.")
+    names = {language.code: language.name for language in rendering.languages}
+    found = [(names.get(code, code), each.verdict) for code, each in rendering.parity.languages.items()]
+    lost = [language for language in rendering.languages if language.code not in rendering.parity.languages]
+    for language in lost:
+        missing = max((score.n_missing for score in language.scores.values()), default=0)
+        found.append((language.name, Verdict("not measured", None, None, "fraction", 0.0, None, 0, missing)))
+    worse = [(name, verdict) for name, verdict in found if verdict.direction == "less"]
+    better = [name for name, verdict in found if verdict.direction == "more"]
+    kinds = {verdict.kind for _, verdict in found}
+    if worse:
+        worst = min(worse, key=lambda pair: pair[1].difference or 0.0)[0]
+        headline = f"Served worse than the others: {', '.join(name for name, _ in worse)}{f'; {worst} most' if len(worse) > 1 else ''}."
+    elif better:
+        headline = f"Served better than the others: {', '.join(better)}."
+    elif kinds == {"equivalent"}:
+        headline = f"All {len(found)} languages are served alike, within the margin."
+    elif kinds == {"not measured"}:
+        headline = "Not measured."
+    else:
+        headline = "No language is shown to be served worse than the others."
+    return Lead(headline, told(found, "better", "worse"))
+
+
+def covers(rendering: Rendering, renderings: Sequence[Rendering]) -> str:
+    """What to write beside a total that does not stand on every language of the page; empty where it does."""
+    every = {language.code for each in renderings for language in each.languages}
+    scored = {language.code for language in rendering.scored}
+    return "" if scored == every else f"over {len(scored)} of {len(every)} languages"
 
 
 def is_incomplete(rendering: Rendering) -> bool:
@@ -164,6 +219,7 @@ def _signatures(report: Report) -> list[Signature]:
     """Every signature once, in the order in which the page needs them."""
     found = [rendering.signature for rendering in report.renderings]
     found += [rendering.gap.std.signature for rendering in report.renderings if rendering.gap]
+    found += [rendering.parity.signature for rendering in report.renderings if rendering.parity]
     found += [audit.signature for audit in report.audits]
     found += [signature for signature, _ in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]]
     return list(dict.fromkeys(found))
@@ -176,6 +232,8 @@ def _users(report: Report) -> dict[Signature, list[str]]:
         users.setdefault(rendering.signature, {})[f"text rendering of {rendering.run}"] = None
         if rendering.gap:
             users.setdefault(rendering.gap.std.signature, {})[f"spread over languages of {rendering.run}"] = None
+        if rendering.parity:
+            users.setdefault(rendering.parity.signature, {})[f"languages of {rendering.run} against a language-blind model"] = None
     for audit in report.audits:
         users.setdefault(audit.signature, {})[f"{audit.filter} on {audit.subset}"] = None
     for signature, title in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]:
@@ -367,13 +425,14 @@ def console_tables(report: Report) -> list[Table]:
             for each in members:
                 under.setdefault(each.signature, []).append(each.run)
             caption = [str(signature) if len(under) == 1 else f"{', '.join(runs)}: {signature}" for signature, runs in under.items()]
-            caption += [f"Std: {signature}" for signature in dict.fromkeys(each.gap.std.signature for each in members if each.gap)]
+            caption += [f"Spread: {signature}" for signature in dict.fromkeys(each.gap.std.signature for each in members if each.gap)]
             caption += [f"not comparable, differing in: {', '.join(warnings)}"] if warnings else []
             made = table(f"Text-rendering precision [{report.level:.0%} interval], read by {reader}", "\n".join(caption))
             made.add_column("Language", no_wrap=True)
             for each in members:
                 missing = max((score.n_missing for score in each.overall.values()), default=0)
                 marks = ["reader's ceiling"] * each.upper_bound + [f"incomplete, {missing} missing"] * is_incomplete(each)
+                marks += list(filter(None, [covers(each, report.renderings)]))
                 made.add_column(Text("\n".join([visible(each.run), *marks])), justify="right")
                 made.add_column("n", justify="right")
             languages = {language.code: language.name for each in members for language in each.languages}
@@ -382,7 +441,10 @@ def console_tables(report: Report) -> list[Table]:
                 made.add_row(Text(visible(f"{name} ({code})")), *_console_scores([scores.get("precision") for scores in by_run]))
             made.add_section()
             made.add_row("All languages", *_console_scores([each.overall.get("precision") for each in members]))
-            made.add_row("Std (languages)", *_console_scores([each.gap.std if each.gap else None for each in members]))
+            made.add_row("Spread (true means)", *_console_scores([each.gap.spread if each.gap else None for each in members]))
+            made.add_row("Std, as published", *_console_scores([each.gap.std if each.gap else None for each in members]))
+            caption += [f"{each.run}: {lead_of(each).headline}" for each in members]
+            made.caption = Text(visible("\n".join(caption)))
     for audit in report.audits:
         reference = visible(audit.reference)
         missing = sum(variety.n_missing for variety in audit.varieties)
@@ -418,6 +480,7 @@ def _console_scores(scores: Sequence[Score | None]) -> list[str]:
         if score is None:
             cells += ["–", "–"]
             continue
-        value = "–" if score.value is None else f"{number(score.value)} [{', '.join(map(number, score.ends))}]"
+        ends = "" if score.interval is None else f" [{', '.join(map(number, score.ends))}]"
+        value = "–" if score.value is None else f"{number(score.value)}{ends}"
         cells += [value, str(score.n)]
     return cells

@@ -40,8 +40,30 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageParity:
+    """A language's precision against a language-blind model's of the run's own quality: both scores, Holm's p, and the verdict."""
+
+    expected: Score
+    difference: Score
+    p_holm: float | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """Every language of a run against such a model, by code; ``p_alike`` tests whether all are served alike."""
+
+    signature: Signature
+    languages: Mapping[str, LanguageParity]
+    p_alike: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rendering:
-    """Text rendering of one run read by one reader. ``upper_bound`` marks the undamaged typesetter: its scores are the reader's ceiling."""
+    """Text rendering of one run read by one reader. ``upper_bound`` marks the undamaged typesetter: its scores are the reader's ceiling.
+
+    ``parity`` is None where a run has one language only, or was scored before languages were held against a language-blind model.
+    """
 
     run: str
     model: str
@@ -51,6 +73,12 @@ class Rendering:
     languages: Sequence[LanguageScores]
     gap: Gap | None
     upper_bound: bool = False
+    parity: Parity | None = None
+
+    @property
+    def scored(self) -> list[LanguageScores]:
+        """The languages of which anything was scored."""
+        return [language for language in self.languages if any(score.value is not None for score in language.scores.values())]
 
 
 @dataclass(frozen=True, slots=True)

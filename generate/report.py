@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from t2i_parity.cards.report_audit import AuditSection
-from t2i_parity.cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Side, VarietyAudit
+from t2i_parity.cards.report_data import Audit, Gap, LanguageParity, LanguageScores, Parity, Rendering, Report, Sample, Side, VarietyAudit
 from t2i_parity.cards.report_texts import NOTES, instrument_name
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
@@ -21,8 +21,10 @@ from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Score
+from t2i_parity.metrics.text_rendering_precision.spec import PARITY
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
 from t2i_parity.metrics.verdicts import MARGINS, Verdict
+from t2i_parity.metrics.verdicts import verdict as verdict_on
 
 RATES = ("tpr", "fpr")
 
@@ -100,10 +102,28 @@ def _renderings(run: Run, scores: Sequence[Score]) -> list[Rendering]:
                     if group.axes == ("language",) and (code := group["language"])
                 ],
                 gap=_gap(gap) if gap else None,
+                parity=_parity(scores, subset, signature),
                 upper_bound=made_by.get("model") == "glyph" and made_by.get("damage") == "none",
             )
         )
     return renderings
+
+
+def _parity(scores: Sequence[Score], subset: str, of: Signature) -> Parity | None:
+    """What was made beside these scores of text rendering: each language against a language-blind model."""
+    found = [score for score in scores if score.metric == PARITY.name and score.subset == subset and score.signature.fields.get("of") == of]
+    if not found:
+        return None
+    by_language: dict[str, dict[str, Score]] = {}
+    for score in found:
+        by_language.setdefault(score.group.get("language", ""), {})[score.key] = score
+    over = by_language.pop("", {})
+    languages = {}
+    for code, keyed in by_language.items():
+        p = keyed["precision_p_holm"].value
+        verdict = verdict_on(keyed["precision_difference"], p, family=len(by_language))
+        languages[code] = LanguageParity(keyed["precision_expected"], keyed["precision_difference"], p, verdict)
+    return Parity(found[0].signature, languages, over["precision_p_alike"].value if over else None)
 
 
 def _model_name(record: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ once all that was finished is kept.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from t2i_parity.cards.compare import Comparisons as Compared
+    from t2i_parity.cards.plan import Plan
     from t2i_parity.cards.report_data import Report as Reported
 
 Place: TypeAlias = str | os.PathLike[str]
@@ -42,6 +44,10 @@ Engine: TypeAlias = Literal["local", "ray"]
 
 Numbers: TypeAlias = float | Mapping[str, float] | Iterable[str] | None
 """A number for every judge, or one each by name; as texts, N or JUDGE=N."""
+
+
+Amounts: TypeAlias = float | str | Iterable[float]
+"""A number or several; as a text, NUMBER,NUMBER."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -321,6 +327,55 @@ def compare(
     return found
 
 
+def plan(
+    question: str,
+    *,
+    difference: Amounts = (),
+    n: Amounts = (),
+    power: float = 0.8,
+    alpha: float = 0.05,
+    groups: int | None = None,
+    images_per_prompt: int | None = None,
+    icc: float | None = None,
+    rate: float | None = None,
+    correlation: float | None = None,
+    discordance: float | None = None,
+    usable: float | None = None,
+    deviation: float | None = None,
+    mean: float | None = None,
+    perfect: float | None = None,
+    equivalent: bool = False,
+    pilot: Run | Place | None = None,
+) -> Plan:
+    """How many pairs, meanings or raters show a stated difference; with ``n``, what so many show.
+
+    ``question`` is dialect, false-alarms, bypass, censorship (shifts of rates, in percentage points), precision, runs, spread (in [0, 1]),
+    ratings or gain (in marks). Numbers that are left out come from the scored run ``pilot``, else from the studies; the plan names each
+    with its source. With ``equivalent``, differences are margins within which none is to be shown.
+
+    >>> found = plan("dialect", difference=-10, n=60)
+    >>> f"{found.lines[0].power:.2f}", plan("dialect", difference=-10).lines[0].n
+    ('0.19', 152)
+    """
+    from t2i_parity.generate.plan import planned
+
+    numbers = {
+        "groups": groups, "images": images_per_prompt, "icc": icc, "rate": rate, "correlation": correlation, "usable": usable,
+        "deviation": deviation, "mean": mean, "perfect": perfect,
+    }  # fmt: skip
+    return planned(
+        question,
+        {name: float(number) for name, number in numbers.items() if number is not None},
+        differences=_amounts("--difference", difference),
+        sizes=[int(number) for number in _amounts("--n", n, whole=True)],
+        power=power,
+        alpha=alpha,
+        discordance=discordance,
+        equivalent=equivalent,
+        pilot=None if pilot is None else open_run(pilot),
+    )
+
+
 def report(
     runs: Sequence[Run | Place],
     *,
@@ -420,6 +475,20 @@ def judge_settings(instruments: Sequence[str], given: Pairs, name: str | None = 
 
 def _opened(prompts: Prompts | Place) -> Prompts:
     return prompts if isinstance(prompts, Prompts) else load_prompts(prompts)
+
+
+def _amounts(option: str, given: Amounts, *, whole: bool = False) -> list[float]:
+    several: Iterable[object] = given.split(",") if isinstance(given, str) and given else given if isinstance(given, Iterable) else [given]
+    numbers = []
+    for each in several:
+        try:
+            number = float(str(each))
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or (whole and number % 1):
+            raise InputError(f"{option}: expected {'whole numbers' if whole else 'numbers'}, got {each!r}. Fix: give {option} 10,20")
+        numbers.append(number)
+    return numbers
 
 
 def _joined(*stages: Arguments) -> Arguments:

@@ -30,7 +30,7 @@ def _told(run: Run, name: str) -> str:
     reason, count = reasons.most_common(1)[0]
     return (
         f"{name if name != 'images' else 'the model'} failed on all of the {len(rows):,} rows of {run.url}, so that nothing was measured. "
-        f"The most frequent reason, of {count:,} rows: {reason}. All that was made is kept. Fix: {_fix(run, name, reason)}"
+        f"The most frequent reason, of {count:,} of them: {reason}. All that was made is kept. Fix: {_fix(run, name, reason)}"
     )
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from t2i_parity.generate.stages import generate as generate
     from t2i_parity.generate.stages import judge as judge
     from t2i_parity.generate.stages import open_run as open_run
+    from t2i_parity.generate.stages import plan as plan
     from t2i_parity.generate.stages import report as report
     from t2i_parity.generate.stages import score as score
 
@@ -40,7 +41,8 @@ _STANDS_IN = {
     **dict.fromkeys(("Prompt", "Prompts", "load_prompts"), "dataset_builder.prompts"),
     "Run": "generate.run",
     **dict.fromkeys(
-        ("Comparisons", "Report", "Stopped", "audit", "compare", "generate", "judge", "open_run", "report", "score"), "generate.stages"
+        ("Comparisons", "Report", "Stopped", "audit", "compare", "generate", "judge", "open_run", "plan", "report", "score"),
+        "generate.stages",
     ),
 }
 """Where each name of the interface is defined: it is imported when it is first used, so that ``import t2i_parity`` costs nothing."""

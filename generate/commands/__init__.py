@@ -13,6 +13,7 @@ from t2i_parity.generate.commands.judge import judge
 from t2i_parity.generate.commands.metrics import metrics
 from t2i_parity.generate.commands.mitigate import mitigate
 from t2i_parity.generate.commands.models import models
+from t2i_parity.generate.commands.plan import plan
 from t2i_parity.generate.commands.push import push
 from t2i_parity.generate.commands.report import report
 from t2i_parity.generate.commands.score import score
@@ -25,6 +26,6 @@ def _package() -> None:
     """Run models, judges and filters over rows; score what they saw."""
 
 
-for _command in (generate, models, metrics, judge, audit_filter, audit, score, report, compare, analyse, mitigate, push):
+for _command in (plan, generate, models, metrics, judge, audit_filter, audit, score, report, compare, analyse, mitigate, push):
     app.command()(_command)
 app.registered_commands += listing.app.registered_commands

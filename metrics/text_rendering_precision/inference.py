@@ -107,8 +107,8 @@ class GroupMeans:
 
     @property
     def enough(self) -> bool:
-        """Whether there are two groups or more, each of at least :data:`MIN_CLUSTERS` clusters."""
-        return len(self.codes) > 1 and bool((self.clusters >= MIN_CLUSTERS).all())
+        """Whether there are two groups or more, each of at least :data:`MIN_CLUSTERS` clusters, that do not all agree."""
+        return len(self.codes) > 1 and bool((self.clusters >= MIN_CLUSTERS).all()) and self._noise()[0] > 1e-300
 
     def pooled(self, members: Mapping[str, Sequence[str]]) -> GroupMeans:
         """Groups of groups, as branches of languages: each the mean of its members, each member counting once."""
@@ -128,7 +128,8 @@ class GroupMeans:
         error = math.sqrt(float(self.covariance.sum())) / len(self.codes)
         reach = float(scipy.stats.t.ppf((1 + level) / 2, float(self.clusters.min()) - 1)) * error
         mean = float(self.means.mean())
-        return mean - reach, mean + reach
+        low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
+        return (max(mean - reach, low), min(mean + reach, high)) if reach > 0 else None
 
     def spread(self) -> float | None:
         """The true means' population standard deviation, noise taken out: √max(0, var(m) − tr(PC)/k); None as :meth:`alike_p`."""

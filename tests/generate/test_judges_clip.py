@@ -208,7 +208,7 @@ def test_an_image_that_cannot_be_embedded_fails_alone(tmp_path: Path, weights: s
     state["visual.conv1.weight"] = torch.full_like(state["visual.conv1.weight"], 1e38)
     torch.save(state, tmp_path / "bad.pt")
     run = picture_run(tmp_path / "run", [{}, {}], [noise(0), b"no picture"])
-    command("judge", run.url, "--with", "clip", *as_arguments(options, pretrained=str(tmp_path / "bad.pt")))
+    command("judge", run.url, "--with", "clip", *as_arguments(options, pretrained=str(tmp_path / "bad.pt")), check=1)
     rows = observations(run, "clip")
     assert [row["similarity"] for row in rows] == [None, None]
     assert rows[0]["reason"] == "the encoder gave an embedding that is zero or not finite"

@@ -208,7 +208,7 @@ def test_a_bad_answer_is_asked_for_again_and_that_is_recorded(run: str) -> None:
 
 def test_once_is_once(run: str) -> None:
     with serving({OPENAI: lambda body: chat_answer("There is a man.")}) as api:
-        command("judge", run, "--with", "demographics", *openai(api, "attempts=1"))
+        command("judge", run, "--with", "demographics", *openai(api, "attempts=1"), check=1)
         assert len(api.seen) == len(IDS)
     assert all("asked once" in row["reason"] for row in observations(run, "demographics"))
 
@@ -559,7 +559,7 @@ def test_prompts_name_all_that_may_be_answered(run: str) -> None:
     with serving({OPENAI: lambda body: chat_answer("")}) as api:
         for judge, words in (("culture", [*TAGS, *ELEMENTS]), ("demographics", [word for names in CATEGORIES.values() for word in names])):
             api.seen.clear()
-            command("judge", run, "--with", judge, *openai(api, "attempts=1"))
+            command("judge", run, "--with", judge, *openai(api, "attempts=1"), check=1)
             assert all(word in asked(api.seen[0][1]) for word in words)
             assert "a prompt about" not in asked(api.seen[0][1])
     assert (len(TAGS), len(ELEMENTS)) == (13, 10)

@@ -230,10 +230,10 @@ def generated(folder: Path, does: str, code: int) -> str:
 def test_a_model_that_fails_on_every_row_ends_with_1(tmp_path: Path) -> None:
     told = generated(tmp_path / "a", "error", 1)
     assert "error: the model failed on all of the 2 rows of" in told
-    assert "The most frequent reason, of 2 rows: " in told
+    assert "The most frequent reason, of 2 of them: " in told
     assert "ran out of paint. All that was made is kept." in told
     judged = command("judge", tmp_path / "a" / "run", "--with", "test_unmeasured:Blind", check=1).stderr
-    assert "of 2 rows: no image: failed: " in judged
+    assert "of 2 of them: no image: failed: " in judged
     assert "make the images first (t2i-parity generate with --retry-failed)" in judged
 
 
