@@ -143,26 +143,20 @@ class GroupMeans:
         noise = np.einsum("ij,jl->il", centred, self.covariance)
         return float(np.trace(noise)), float(np.einsum("ij,ji->", noise, noise)), float(self.clusters.mean()) - 1
 
-    def _null(self) -> tuple[float, float, float, float] | None:
-        """Box's approximation (1954): k·var(m) is ``scale`` times a noncentral χ² of ``df``, with the noise known to ``df2`` degrees.
-
-        None where it cannot be known: too few clusters, or none that varies.
-        """
+    def _null(self) -> tuple[float, float, float, float]:
+        """Box's approximation (1954): k·var(m) is ``scale`` times a noncentral χ² of ``df``, with the noise known to ``df2`` degrees."""
         trace, square, df = self._noise()
-        if not self.enough or not trace > 1e-12 * float(np.trace(self.covariance)):
-            return None
         scale, df1 = square / trace, trace**2 / square
         return len(self.codes) * float(self.means.var()) / scale, scale, df1, df1 * df
 
     def alike_p(self) -> float | None:
-        """The p-value of the test that all groups have one mean; None below two groups or :data:`MIN_CLUSTERS` clusters, or without noise.
+        """The p-value of the test that all groups have one mean; None below two groups or :data:`MIN_CLUSTERS` clusters.
 
         A repeated-measures F test over clusters with Box's (Greenhouse and Geisser's) degrees of freedom.
         """
-        null = self._null()
-        if null is None:
+        if not self.enough:
             return None
-        seen, _, df1, df2 = null
+        seen, _, df1, df2 = self._null()
         return float(scipy.stats.f.sf(seen / df1, df1, df2))
 
     def spread_interval(self, level: float = 0.95) -> Ends:
@@ -170,10 +164,9 @@ class GroupMeans:
 
         A spread as small as chance alone gives in half of all samples bounds it as the median does: no sample shows that it is 0.
         """
-        null = self._null()
-        if null is None:
+        if not self.enough:
             return None
-        seen, scale, df1, df2 = null
+        seen, scale, df1, df2 = self._null()
         tails = (1 - level) / 2
         least = max(seen, df1 * float(scipy.stats.f.ppf(0.5, df1, df2)))
         ends = [_noncentrality(value / df1, df1, df2, tail) for value, tail in ((seen, 1 - tails), (least, tails))]
