@@ -441,8 +441,8 @@ def console_tables(report: Report) -> list[Table]:
                 made.add_row(Text(visible(f"{name} ({code})")), *_console_scores([scores.get("precision") for scores in by_run]))
             made.add_section()
             made.add_row("All languages", *_console_scores([each.overall.get("precision") for each in members]))
-            made.add_row("Spread (true means)", *_console_scores([each.gap.spread if each.gap else None for each in members]))
-            made.add_row("Std, as published", *_console_scores([each.gap.std if each.gap else None for each in members]))
+            made.add_row("Spread", *_console_scores([each.gap.spread if each.gap else None for each in members]))
+            made.add_row("Std (published)", *_console_scores([each.gap.std if each.gap else None for each in members]))
             caption += [f"{each.run}: {lead_of(each).headline}" for each in members]
             made.caption = Text(visible("\n".join(caption)))
     for audit in report.audits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime, timezone
 from typing import Any
 
@@ -132,7 +133,8 @@ def _model_name(record: Mapping[str, Any]) -> str:
 
 
 def _gap(scores: Sequence[Score]) -> Gap:
-    return Gap(**{score.key: score for score in scores if not {"branch", "script"} & {*score.group}})
+    shown = {each.name for each in fields(Gap)}
+    return Gap(**{score.key: score for score in scores if score.key in shown and not {"branch", "script"} & {*score.group}})
 
 
 def _audits(run: Run, scores: Sequence[Score], margin: float | None) -> list[Audit]:

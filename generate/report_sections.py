@@ -15,6 +15,7 @@ from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.generate.specs.calibrated import CEILING, SHARE
 from t2i_parity.metrics._common import Signature
+from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Score, ScoreSpec
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
@@ -187,11 +188,14 @@ def _gap(title: str, subset: str, of: Signature, scored: Sequence[Scored]) -> li
             continue
         rows = []
         for run, keyed in runs.items():
-            cells = [*_cells(keyed.get((ALL, GAP["std"])))[:1], *_cells(keyed.get((ALL, GAP["mean"])))]
+            apart = [cell for key in _APART for cell in _cells(keyed.get((ALL, GAP[key])))[:1]]
+            cells = [*apart, *_cells(keyed.get((ALL, GAP["std"])))[:1], *_cells(keyed.get((ALL, GAP["mean"])))]
             ends = [next((score for (_, spec), score in keyed.items() if spec.key == key), None) for key in ("worst", "best")]
             rows.append(Row(run, [*cells, *(cell for end in ends for cell in _end(end))]))
         cited = [(signature, "")]
-        blocks.append(Block(f"{title} on {subset}: spread over languages", GAP_HEADS, rows, cited, note=GAP_NOTE, words=frozenset({5, 8})))
+        blocks.append(
+            Block(f"{title} on {subset}: spread over languages", GAP_HEADS, rows, cited, note=GAP_NOTE, words=frozenset({11, 14}))
+        )
         for axis in ("branch", "script"):
             groups = [(name, "", Group({axis: name})) for name in _alone(runs, axis)]
             if groups:
@@ -199,6 +203,9 @@ def _gap(title: str, subset: str, of: Signature, scored: Sequence[Scored]) -> li
                               folded=True)  # fmt: skip
                 blocks.append(made)
     return blocks
+
+
+_APART = cross_lingual_gap.INFERRED
 
 
 def _end(score: Score | None) -> list[Cell]:

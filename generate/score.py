@@ -173,7 +173,7 @@ def _gap_scores(
     level = settings.confidence_level
     gap = cross_lingual_gap.compute(values, languages, clusters=pairs, **settings.resampling)
     signature = Signature.parse(gap["signature"]).having(of=of)
-    scores = GAP.read(gap, subset, ALL, signature, level=level, keys=("mean", "spread", "p_alike", "std"))
+    scores = GAP.read(gap, subset, ALL, signature, level=level, keys=("mean", "std", *cross_lingual_gap.INFERRED))
     for key in ("worst", "best"):
         code = gap[f"{key}_language"]
         seen = [value for value, language in zip(values, languages, strict=True) if language == code]

@@ -184,15 +184,16 @@ class ScoreEntry(_Part):
     n_missing: Count
     interval: tuple[Number, Number] | None
     level: Annotated[float, Field(gt=0, lt=1)] | None
-    method: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_ -]*$", max_length=40)] | None
+    method: Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_, -]*$", max_length=40)] | None
     published: Number | None = None
+    reason: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9 ,;.'-]*$", max_length=120)] = ""
     unit: Unit
     direction: Direction
     signature: SignatureText
 
     @model_serializer(mode="wrap")
     def _as_in_scores_json(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in handler(self).items() if name != "published" or value is not None}
+        return {name: value for name, value in handler(self).items() if name not in ("published", "reason") or value not in (None, "")}
 
     @property
     def where(self) -> str:

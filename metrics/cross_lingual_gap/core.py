@@ -31,7 +31,8 @@ from .languages import LANGUAGES
 NAME = "cross_lingual_gap"
 VERSION = "1.0"
 COLUMNS = (Column("scores", "float", missing=True), Column("languages", "str"), GROUPS, CLUSTERS)
-KEYS = ("mean", "std", "spread", "worst", "best")
+KEYS = ("mean", "std", "spread", "worst", "best", "branch_spread", "script_spread")
+INFERRED = ("spread", "p_alike", "branch_spread", "branch_p_alike", "script_spread", "script_p_alike")
 
 
 def language_means(scores: FloatArray, languages: Sequence[str]) -> dict[str, float | None]:
@@ -81,15 +82,16 @@ def compute(
         clusters: one name a row; rows of one name, as the same prompt in ten languages, are resampled together
             (default: each row alone).
 
-    Returns a dict with ``mean``, ``std``, ``spread``, ``p_alike``, ``worst``, ``best``, the codes ``worst_language`` and
-    ``best_language`` of the lowest and highest mean (the first in a tie), ``by_language``, ``by_branch`` and ``by_script`` (means of
-    language means), ``branches`` and ``scripts`` (their ``spread``, ``p_alike`` and ``ci``), ``n_languages``, ``n``, ``n_missing`` and
-    ``signature``; and, unless ``n_resamples`` is 0, ``ci`` with ``ci_method``, ``contrasts`` (each language against the mean of the others:
-    ``difference``, ``ci`` that holds for all at once, ``p``, ``p_holm``), ``ranks`` (the places from 1, the highest, that it may truly
-    have) and ``worst_share`` (in what share of resamples it is the lowest). The intervals of ``worst`` and ``best`` are corrected for
-    their selection. A language without any score is None in ``by_language`` and left out of the rest; ``std`` is None with fewer than two
-    languages, what is inferred also where one has fewer than five clusters. Scores that all lie from 0 to 1 are taken to have
-    these ends.
+    Returns a dict with ``mean``, ``std``, ``spread``, ``p_alike``, ``worst``, ``best``, the codes ``worst_language``
+    and ``best_language`` of the lowest and highest mean (the first in a tie), ``by_language``, ``by_branch`` and
+    ``by_script`` (means of language means), ``branch_spread``, ``branch_p_alike``, ``script_spread`` and
+    ``script_p_alike`` (of these means), ``n_languages``, ``n``, ``n_missing`` and ``signature``; and, unless
+    ``n_resamples`` is 0, ``ci`` with ``ci_method``, ``contrasts`` (each language against the mean of the others:
+    ``difference``, ``ci`` that holds for all at once, ``p``, ``p_holm``), ``ranks`` (the places from 1, the highest,
+    that it may truly have) and ``worst_share`` (in what share of resamples it is the lowest). The intervals of
+    ``worst`` and ``best`` are corrected for their selection. A language without any score is None in ``by_language``
+    and left out of the rest; ``std`` is None with fewer than two languages, what is inferred also where one has fewer
+    than five clusters. Scores that all lie from 0 to 1 are taken to have these ends.
 
     Raises ValueError on wrong input, naming column and row, and on a language that is not declared.
 
@@ -142,18 +144,20 @@ def compute(
 def _inferred(score: FloatArray, languages: Sequence[str], clusters: Sequence[str] | None, resampling: Resampling) -> Answer:
     """What the sample lets one say of the truth behind its means."""
     if not len(score):
-        nothing: Answer = {"spread": None, "p_alike": None, "branches": _NO_GAP, "scripts": _NO_GAP}
+        nothing: Answer = dict.fromkeys(INFERRED)
         none = {"ci": {key: [None, None] for key in KEYS}, "ci_method": dict.fromkeys(KEYS, "none: nothing was observed")}
         return {**nothing, **none, "contrasts": {}, "ranks": {}, "worst_share": {}} if resampling.n_resamples else nothing
     low, high = (0.0, 1.0) if score.min() >= 0 and score.max() <= 1 else (None, None)
     found = GroupMeans.of(score, languages, clusters, low=low, high=high)
     level = float(resampling.confidence_level)
-    gaps = {}
-    for name, field in (("branches", "branch"), ("scripts", "script")):
+    gaps: Answer = {}
+    between: dict[str, tuple[tuple[float, float] | None, str]] = {}
+    for field in ("branch", "script"):
         of = {code: getattr(LANGUAGES[code], field) for code in found.codes}
         members = {group: [code for code in found.codes if of[code] == group] for group in sorted(set(of.values()))}
         pooled = found.pooled(members)
-        gaps[name] = {"spread": pooled.spread(), "p_alike": pooled.alike_p(), "ci": {"spread": _bounds(pooled.spread_interval(level))}}
+        gaps |= {f"{field}_spread": pooled.spread(), f"{field}_p_alike": pooled.alike_p()}
+        between[f"{field}_spread"] = (pooled.spread_interval(level), "noncentral F")
     answer: Answer = {"spread": found.spread(), "p_alike": found.alike_p(), **gaps}
     if not resampling.n_resamples:
         return answer
@@ -162,8 +166,9 @@ def _inferred(score: FloatArray, languages: Sequence[str], clusters: Sequence[st
         "spread": (found.spread_interval(level), "noncentral F"),
         "worst": (found.extreme_interval(level), "corrected for selection"),
         "best": (found.extreme_interval(level, worst=False), "corrected for selection"),
+        **between,
     }
-    few = "none: a single language, or one of fewer than five clusters"
+    few = "none: a single one, or one of fewer than five clusters, or all agree"
     methods = {key: how if ends is not None else few for key, (ends, how) in intervals.items()}
     return {
         **answer,
@@ -176,9 +181,6 @@ def _inferred(score: FloatArray, languages: Sequence[str], clusters: Sequence[st
         "ranks": {code: list(places) for code, places in zip(found.codes, found.ranks(level), strict=True)},
         "worst_share": worst_shares(score, languages, clusters, resampling),
     }
-
-
-_NO_GAP: Answer = {"spread": None, "p_alike": None, "ci": {"spread": [None, None]}}
 
 
 def _bounds(ends: tuple[float, float] | None) -> list[float | None]:

@@ -30,6 +30,10 @@ from .common import (
 
 Ends: TypeAlias = tuple[float, float] | None
 Difference: TypeAlias = tuple[float, Ends] | None
+# Less variance than this is rounding.
+_ROUNDING = 1e-24
+# Beyond this a noncentral F is not computed exactly.
+_FAR = 5_000.0
 # So many numbers are drawn at once: 16 MB.
 _DRAWN = 2_000_000
 
@@ -108,7 +112,11 @@ class GroupMeans:
     @property
     def enough(self) -> bool:
         """Whether there are two groups or more, each of at least :data:`MIN_CLUSTERS` clusters, that do not all agree."""
-        return len(self.codes) > 1 and bool((self.clusters >= MIN_CLUSTERS).all()) and self._noise()[0] > 1e-300
+        return (
+            len(self.codes) > 1
+            and bool((self.clusters >= MIN_CLUSTERS).all())
+            and self._noise()[0] > _ROUNDING * (1 + float(np.abs(self.means).max())) ** 2
+        )
 
     def pooled(self, members: Mapping[str, Sequence[str]]) -> GroupMeans:
         """Groups of groups, as branches of languages: each the mean of its members, each member counting once."""
@@ -391,12 +399,16 @@ def _two_sided(difference: float, error: float, df: float) -> float:
 
 def _noncentrality(f: float, df1: float, df2: float, tail: float) -> float:
     """The noncentrality under which a smaller F has the probability ``tail``; 0 where even none gives less."""
+    if df1 * f > _FAR:
+        # The root of a noncentral χ² is normal there, with variance 1; the noise is known to df2 degrees only.
+        spread = math.sqrt(1 + df1 * f / (2 * df2))
+        return max(math.sqrt(df1 * f) - float(scipy.stats.norm.ppf(tail)) * spread, 0.0) ** 2
+    if float(scipy.stats.f.cdf(f, df1, df2)) <= tail:
+        return 0.0
 
     def beyond(noncentrality: float) -> float:
         return float(scipy.stats.ncf.cdf(f, df1, df2, noncentrality)) - tail
 
-    if float(scipy.stats.f.cdf(f, df1, df2)) <= tail:
-        return 0.0
     most = max(4.0, 2 * df1 * f)
     while beyond(most) > 0:
         most *= 2

@@ -30,6 +30,14 @@ SPEC = MetricSpec(
             "none",
             "p_value",
         ),
+        *(
+            score
+            for field, title in (("branch", "branches"), ("script", "scripts"))
+            for score in (
+                ScoreSpec(core.NAME, f"{field}_spread", f"Spread over {title}", "Of their true means.", direction="lower", kind="spread"),
+                ScoreSpec(core.NAME, f"{field}_p_alike", f"p, all {title} alike", "", "p", "none", "p_value"),
+            )
+        ),
         ScoreSpec(
             core.NAME,
             "std",

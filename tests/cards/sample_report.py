@@ -8,11 +8,12 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from t2i_parity.cards.report_data import Audit, Gap, LanguageScores, Rendering, Report, Sample, Side, VarietyAudit
+from t2i_parity.cards.report_data import Audit, Gap, LanguageParity, LanguageScores, Parity, Rendering, Report, Sample, Side, VarietyAudit
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as SPREAD
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as RATES
 from t2i_parity.metrics.scores import ALL, Group, Interval, Score, ScoreSpec
+from t2i_parity.metrics.text_rendering_precision.spec import PARITY
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
 from t2i_parity.metrics.verdicts import verdict
 
@@ -32,6 +33,7 @@ RUNS = ("glyph-undamaged", "glyph-light", "glyph-heavy")
 READER = "tesseract 5.3.0"
 PRECISION = "text_rendering_precision|tok:google/mt5-base|norm:none|variant:paper|reader:tesseract 5.3.0|v:1.0"
 GAP = "cross_lingual_gap|mean:languages|std:population|v:1.0"
+BLIND = "parity_null|errors:beta_binomial|draws:40|seed:0|v:1.0"
 AUDIT = "dialect_penalty|test:exact|v:1.0"
 HOSTILE = (
     '"><script>alert(1)</script>',
@@ -60,7 +62,8 @@ def score(
     signature: str = PRECISION,
 ) -> Score:
     """A score with an interval about it."""
-    interval = None if value is None else Interval(max(0.0, value - half), min(1.0, value + half))
+    lowest = -1.0 if spec.kind == "paired_difference" else 0.0
+    interval = None if value is None else Interval(max(lowest, value - half), min(1.0, value + half))
     return Score(spec, "lingt2i_text", group, value, n, n_missing, interval, Signature.parse(signature))
 
 
@@ -90,10 +93,29 @@ def rendering(run: str, level: float, *, upper_bound: bool = False, n_missing: i
         score(0.05 + 0.03 * (1 - level), total, missing, 0.008, spec=SPREAD["std"], signature=GAP),
         score(worst[1], spec=SPREAD["worst"], group=Group(language=worst[0]), signature=GAP),
         score(best[1], spec=SPREAD["best"], group=Group(language=best[0]), signature=GAP),
+        score(0.04 + 0.03 * (1 - level), total, missing, 0.01, spec=SPREAD["spread"], signature=GAP),
+        score(0.01, total, missing, spec=SPREAD["p_alike"], signature=GAP),
     )
+    # Hindi is served worse by two of the runs, by more than its texts explain.
+    blind = {
+        language.code: parity(language.scores["precision"], -0.08 if language.code == "hi" and level < 0.9 else 0.004)
+        for language in languages
+        if language.scores["precision"].value is not None
+    }
     overall = {"precision": mean, "ned_char": mean + 0.005, "ned_token": mean - 0.03, "sentence_accuracy": mean - 0.2}
     scores = {key: score(cell, total, missing, 0.012, spec=TEXT[key], signature=signature) for key, cell in overall.items()}
-    return Rendering(run, "glyph 1.0", READER, Signature.parse(signature), scores, languages, gap, upper_bound)
+    against = Parity(Signature.parse(BLIND), blind, 0.004 if level < 0.9 else 0.6)
+    return Rendering(run, "glyph 1.0", READER, Signature.parse(signature), scores, languages, gap, upper_bound, against)
+
+
+def parity(precision: Score, difference: float) -> LanguageParity:
+    """A language against a language-blind model: what is left of its precision, ±0.02."""
+    assert precision.value is not None
+    keys, of = PARITY, precision.group
+    left = score(difference, precision.n, precision.n_missing, 0.02, spec=keys["precision_difference"], group=of, signature=BLIND)
+    expected = score(precision.value - difference, precision.n, spec=keys["precision_expected"], group=of, signature=BLIND)
+    p = 0.002 if difference < -0.05 else 1.0
+    return LanguageParity(expected, left, p, verdict(left, p, family=10))
 
 
 def side(n: int, rates: tuple[float, float] | None, shift: tuple[float, float, float] | None, *tests: float, missing: int = 0) -> Side:

@@ -20,7 +20,7 @@ from rich.console import Console
 from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score, side
 
 from t2i_parity.cards.plots import forest_limit, latin, styles
-from t2i_parity.cards.report import console_tables, difference, render, visible
+from t2i_parity.cards.report import console_tables, difference, lead_of, render, visible
 from t2i_parity.cards.report_data import Audit, Report, Sample, VarietyAudit
 from t2i_parity.metrics._common import Signature
 
@@ -186,13 +186,15 @@ def test_untrusted_text_is_isolated(report: Report, page: Page) -> None:
 def test_every_number_has_n_and_interval(page: Page) -> None:
     numbers = re.compile(r"^(\d\.\d{3}) \[(\d\.\d{3}), (\d\.\d{3})\]")
     header = page.rows[0]
-    assert header == ["Run", "Precision", "n", "Missing", "Spread over languages", "Worst served", "Best served"]
+    spread = ["Spread over languages", "Std as published", "Lowest mean as published", "Highest mean as published"]
+    assert header == ["Run", "Precision", "n", "Missing", *spread]
     for row in page.rows[1:4]:
         assert numbers.match(row[1])
         assert row[2].isdigit()
-        assert re.search(r"n = \d+mean", row[4])
-        assert re.search(r"\[.*\], n = \d+$", row[5])
+        assert numbers.match(row[4])
+        assert re.fullmatch(r"\d\.\d{3}n = \d+", row[5])
         assert re.search(r"\[.*\], n = \d+$", row[6])
+        assert re.search(r"\[.*\], n = \d+$", row[7])
     cells = [row[-6:] for row in page.rows if len(row) in (7, 8) and row[-7].startswith("glyph") and row not in page.rows[1:4]]
     assert len(cells) == 3 * (len(LANGUAGES) + 1)
     for *scores, n, missing in cells:
@@ -201,6 +203,41 @@ def test_every_number_has_n_and_interval(page: Page) -> None:
         for cell in scores:
             assert (cell == "–") == (n == "0")
             assert cell == "–" or numbers.match(cell)
+
+
+def test_the_first_screen_names_a_language_only_against_a_language_blind_model(report: Report, page: Page) -> None:
+    leads = {each.run: lead_of(each) for each in report.renderings}
+    assert leads[RUNS[0]].headline == "All 10 languages are served alike, within the margin."
+    assert leads[RUNS[1]].headline == "Served worse than the others: Hindi."
+    assert [line.kind for line in leads[RUNS[2]].lines] == ["differs", "equivalent", "not measured"]
+    assert leads[RUNS[2]].lines[-1].text == "not measured: Korean (all 150 rows are missing)"
+    assert "worst served" not in page.text.casefold()
+    at = page.text.index
+    assert at("Served worse than the others: Hindi.") < at("Lowest mean") < at("Precision against a language-blind model")
+    blind = [row for row in page.rows if row[-1].startswith("worse than the others, by 0.080")]
+    assert len(blind) == 2
+    run = report.renderings[1]
+    alone = replace(run, languages=run.languages[:1], parity=None)
+    unread = [replace(language, scores={"precision": score(None, 0, 7)}) for language in run.languages]
+    assert lead_of(alone).headline.startswith("One language alone")
+    assert lead_of(replace(run, parity=None)).headline == "Not held against a language-blind model: score the run again."
+    assert lead_of(replace(run, languages=unread, parity=None)).headline == "Not measured: no language has a score."
+
+
+def test_runs_of_different_languages_stand_on_one_page_and_totals_say_what_they_cover(report: Report) -> None:
+    first, second, _ = report.renderings
+    assert first.parity is not None
+    codes = {language.code for language in first.languages[:3]}
+    fewer = replace(
+        first, languages=first.languages[:3], parity=replace(first.parity, languages={c: first.parity.languages[c] for c in codes})
+    )
+    mixed = Page(render(Report("t", "now", [fewer, second])))
+    assert "over 3 of 10 languages" in mixed.rows[1][0]
+    assert "over" not in mixed.rows[2][0]
+    gap = next(row for row in mixed.rows if row[0].startswith("Russian") and row[1].startswith(RUNS[0]))
+    assert set(gap[2:]) == {"–"}
+    totals = [row for row in mixed.rows if row[0].startswith("All languages") and len(row) > 6]
+    assert [row[1] for row in totals] == [f"{RUNS[0]}over 3 of 10 languages"]
 
 
 def test_values_are_the_given_ones(report: Report, page: Page) -> None:
@@ -237,7 +274,7 @@ def test_nothing_at_all_is_a_dash(report: Report) -> None:
             )
         )
     )
-    assert page.rows[1][1:] == ["–", "0", "9", "–", "–", "–"]
+    assert page.rows[1][1:] == ["–", "0", "9", "–", "–", "–", "–"]
     assert "Not measured: f gave no answer on any pair" in page.text
     assert "not measured: all 3 rows are missing" in page.text
     assert "It holds no toxic pairs" in page.text

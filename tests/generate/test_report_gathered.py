@@ -134,7 +134,7 @@ def test_spread_and_worst_language(runs: list[Run], report: Report) -> None:
     of = [e for e in runs[0].scores() if e.metric == "cross_lingual_gap" and "trigscore" in str(e.signature)]
     worst = next(e for e in of if e.key == "worst" and e.subset == "lingt2i_content")
     name = {"en": "English", "hi": "Hindi", "ar": "Arabic"}[worst.group["language"]]
-    assert row(found, "alpha")[4:7] == [name, told(worst), "8"]
+    assert row(found, "alpha")[10:13] == [name, told(worst), "8"]
     branches = block(section(report, "metric-trigscore"), "TRIGScore on lingt2i_content by branch")
     assert {"Germanic", "Indo-Aryan", "Semitic"} == {line.head for line in branches.rows}
 
@@ -172,8 +172,8 @@ def test_analyses_stand_where_their_file_is(runs: list[Run], report: Report) -> 
     tags = block(section(report, "analysis-cultures"), "Language against culture tag, curator: alpha")
     record = next(each for each in by_name["culture_tags curator"] if each["target"] == "hi")
     low, high = record["ci"]["tag_effect"]
-    shown = f"{record['tag_effect']:.3f} [{low:.3f}, {high:.3f}]".replace("-", "−")
-    assert shown in row(tags, "Hindi")
+    assert (low, high) == (None, None), "fewer than five meanings"
+    assert f"{record['tag_effect']:.3f}".replace("-", "−") in row(tags, "Hindi")
     assert "95% intervals from 40 resamples." in tags.note
 
 

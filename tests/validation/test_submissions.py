@@ -29,9 +29,9 @@ HI = {"language": "hi"}
 
 @pytest.fixture(scope="module")
 def prompts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty prompts that ask for a text, two a language."""
+    """Sixty prompts that ask for a text, six a language."""
     out = tmp_path_factory.mktemp("prompts") / "prompts"
-    command("build", "lingt2i_text", "--limit", 20, "--out", out)
+    command("build", "lingt2i_text", "--limit", 60, "--out", out)
     return out
 
 
@@ -68,7 +68,7 @@ def test_a_run_that_is_what_it_says_passes(ready: Run, prompts: Path) -> None:
     )
     assert checked.subsets == ["lingt2i_text"]
     cells = checked.examined.cells["lingt2i_text"]
-    assert [(cell.expected, cell.observed) for cell in cells] == [(2, 2)] * 10
+    assert [(cell.expected, cell.observed) for cell in cells] == [(6, 6)] * 10
     assert not checked.incomplete("lingt2i_text")
     assert list(checked.scores) == ready.scores()
 
@@ -124,12 +124,15 @@ TAMPERED: dict[str, tuple[Callable[[Run], None], str]] = {
     "a value": (edit_scores(lambda s: s[0].update(value=0.99)), f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the"),
     "a small change": (edit_scores(lambda s: s[0].update(value=s[0]["value"] + 1e-4)), "is claimed, and the observations give"),
     "an interval": (edit_scores(lambda s: s[0]["interval"].__setitem__(0, 0.0)), "low end 0 is claimed, and the observations give"),
-    "a level": (edit_scores(lambda s: s[0].update(level=0.5)), "interval (0.5, 'bootstrap') is claimed, and it is (0.95, 'bootstrap')"),
-    "a count": (edit_scores(lambda s: s[0].update(n=19)), "n 19 is claimed, and it is 20"),
+    "a level": (
+        edit_scores(lambda s: s[0].update(level=0.5)),
+        "interval (0.5, 'wilson, effective size') is claimed, and it is (0.95, 'wilson, effective size')",
+    ),
+    "a count": (edit_scores(lambda s: s[0].update(n=59)), "n 59 is claimed, and it is 60"),
     "a score left out": (edit_scores(lambda s: s.pop(4)), "is left out"),
     "a score made up": (edit_scores(lambda s: s.append({**s[0], "group": {"language": "xx"}})), "the run has no such score"),
     "another signature": (edit_scores(other_tokenizer), "google/mt5-base"),
-    "a row twice": (edit_images(lambda r: r.append(r[0])), "rows: images, row 20 ("),
+    "a row twice": (edit_images(lambda r: r.append(r[0])), "rows: images, row 60 ("),
     "a row of another prompt": (edit_images(lambda r: r[0].update(prompt_id="mine")), "answers 'mine', which is none of the prompts"),
     "a path for a prompt": (edit_images(lambda r: r[0].update(prompt_id="../../x")), "answers '../../x', which is none of the prompts"),
     "the texts that were read": (edit_images(words_as_read), "column render_text"),
@@ -165,7 +168,7 @@ def test_what_was_tampered_with_is_named(what: str, run: Run, prompts: Path) -> 
 
 
 def test_other_prompts_are_refused(run: Run, tmp_path: Path) -> None:
-    command("build", "lingt2i_text", "--limit", 30, "--out", tmp_path / "other")
+    command("build", "lingt2i_text", "--limit", 90, "--out", tmp_path / "other")
     with pytest.raises(InputError, match=r"these are other prompts than the run answered: it says \w{12}, and .*other has"):
         check(run.url, [str(tmp_path / "other")])
     run.record["identity"]["prompts"]["repository"] = "my prompts"
@@ -179,7 +182,7 @@ def test_an_incomplete_run_says_so(prompts: Path, tmp_path: Path) -> None:
     message = error_of("submit", run.url, "--model", "org/painter", "--prompts", prompts, "--dry-run")
     missing = check(run.url, [str(prompts)]).incomplete("lingt2i_text")
     assert sum(cell.expected - cell.observed for cell in missing) == 3
-    assert f"is incomplete on lingt2i_text: {missing[0].group} {missing[0].observed} of 2 rows" in message
+    assert f"is incomplete on lingt2i_text: {missing[0].group} {missing[0].observed} of 6 rows" in message
     assert "--incomplete" in message
     edit_observations(lambda rows: [row.update(status="failed", text=None) for row in rows[:1]])(run)
     command("score", run.url, "--tokenizer", "tekken", "--resamples", 50)
@@ -189,11 +192,11 @@ def test_an_incomplete_run_says_so(prompts: Path, tmp_path: Path) -> None:
 
 def test_columns_that_no_judge_writes_are_a_fault_and_no_crash(run: Run, prompts: Path) -> None:
     ids = run.images().read(["image_id"])["image_id"].to_pylist()
-    for column in (pa.array([[1]] * 20), pa.array([7] * 20), pa.array([{"x": 1}] * 20)):
-        table = pa.table({"image_id": ids, "judge": [READER] * 20, "text": column, "status": ["ok"] * 20, "reason": [None] * 20})
+    for column in (pa.array([[1]] * 60), pa.array([7] * 60), pa.array([{"x": 1}] * 60)):
+        table = pa.table({"image_id": ids, "judge": [READER] * 60, "text": column, "status": ["ok"] * 60, "reason": [None] * 60})
         run.observations("reader").replace(table)
         assert len(faults(run, prompts)) == 1
-    run.observations("reader").replace(pa.table({"image_id": ids, "text": ["x"] * 20}))
+    run.observations("reader").replace(pa.table({"image_id": ids, "text": ["x"] * 60}))
     assert "has no column judge, status" in faults(run, prompts)[0]
     path = Path(run.url, "observations", "reader", "part-00000.parquet")
     path.write_bytes(path.read_bytes()[:100])
@@ -395,8 +398,8 @@ told["superseding"] = faults(number)
     assert told["json"]["accepted"] is True
     expected = {
         "score": f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the observations give",
-        "language": "cells: language=hi: no cell in the record, 2 of 2 rows in the run and its prompts",
-        "cells": "1 of 1 rows in the record, 2 of 2 rows in the run and its prompts",
+        "language": "cells: language=hi: no cell in the record, 6 of 6 rows in the run and its prompts",
+        "cells": "1 of 1 rows in the record, 6 of 6 rows in the run and its prompts",
         "signature": "google/mt5-base",
         "direction": f"scores: {TEXT} of all: lower and fraction are claimed, and it is higher and fraction",
         "prompts": "run: prompts.content_sha256:",
@@ -434,7 +437,7 @@ told["superseding"] = faults(number)
     # Merged, its record is there already.
     assert any("is there already" in fault for fault in told["merged"])
     in_runs = {
-        "a row twice": "rows: images, row 20",
+        "a row twice": "rows: images, row 60",
         "the texts that were read": "column render_text",
         "what was read": "is claimed, and the observations give",
         "an observation twice": "was observed twice",
