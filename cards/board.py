@@ -17,6 +17,7 @@ from scipy.stats import t as student_t
 from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment, script_json, visible
 from t2i_parity.metrics._common import MIN_CLUSTERS, FloatArray
+from t2i_parity.metrics._inference import new_group_reach
 from t2i_parity.metrics.scores import Direction, Unit
 
 Axis = Literal["language", "dialect", "country"]
@@ -242,6 +243,33 @@ def overall_places(table: Table) -> list[tuple[int, int] | None]:
     return table_places(table, [entry.overall for entry in table.entries], higher_is_better=table.direction == "higher", paired=True)
 
 
+def in_new_language(table: Table) -> list[tuple[tuple[float, float], tuple[int, int]] | None]:
+    """Of each entry the score, and the places, to be expected in a language that is not among the table's, were it one like them.
+
+    By prediction intervals over languages: of the scores, and of the differences of two entries in the same languages, those of one entry
+    all at once. None for tables of something else, or of fewer than three languages, and for incomplete entries.
+    """
+    cells = [[each.value for group in table.groups if (each := entry.cells.get(group.code)) is not None] for entry in table.entries]
+    k = len(table.groups)
+    at = [place for place, (own, entry) in enumerate(zip(cells, table.entries, strict=True)) if len(own) == k and not entry.missing]
+    at = [place for place in at if None not in cells[place]]
+    found: list[tuple[tuple[float, float], tuple[int, int]] | None] = [None] * len(cells)
+    if table.axis != "language" or table.direction not in ("higher", "lower") or k < 3 or not at:
+        return found
+    scores = np.array([cells[place] for place in at], np.float64)
+    reaches = new_group_reach(scores, table.level)
+    better = scores if table.direction == "higher" else -scores
+    ahead = np.array(
+        [(apart := better - own).mean(axis=1) > new_group_reach(apart, table.level, several=max(len(at) - 1, 1)) for own in better]
+    )
+    least, most = (0.0, 1.0) if table.unit == "fraction" else (-math.inf, math.inf)
+    for number, place in enumerate(at):
+        mean, reach = float(scores[number].mean()), float(reaches[number])
+        ends = max(mean - reach, least), min(mean + reach, most)
+        found[place] = ends, (1 + int(ahead[number].sum()), len(at) - int(ahead[:, number].sum()))
+    return found
+
+
 def _is_paired(table: Table) -> bool:
     """Whether all complete entries have the same meanings, each of them scored."""
     known = [entry.by_meaning for entry in table.entries if not entry.missing]
@@ -305,6 +333,7 @@ def _table(table: Table) -> JsonObject:
     worst = [worst_group(entry, table) for entry in table.entries]
     sized = without_sign if shift else lambda value: value
     empty = Value(None)
+    beyond = in_new_language(table)
     worst_values = [worst_value(entry, table) for entry in table.entries]
     columns = {
         "overall": overall_places(table),
@@ -338,6 +367,7 @@ def _table(table: Table) -> JsonObject:
                 "worst": code,
                 "worstValue": _numbers(worst_values[number]),
                 "cells": {group.code: _numbers(entry.cells[group.code]) for group in table.groups if group.code in entry.cells},
+                "beyond": beyond[number],
                 "places": {column: found[number] for column, found in columns.items()},
                 "missing": [visible(reason) for reason in entry.missing],
                 "submitted": visible(entry.submitted),

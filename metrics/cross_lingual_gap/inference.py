@@ -274,20 +274,27 @@ class GroupMeans:
         return [(1 + int(before[place].sum()), k - int(before[:, place].sum())) for place in range(k)]
 
 
-def new_group_interval(means: FloatArray, level: float = 0.95, *, several: int = 1) -> Ends:
-    """Where the mean of one more group is to be expected, from those of k like it that were sampled as much; None below three.
+def new_group_reach(means: FloatArray, level: float = 0.95, *, several: int = 1) -> FloatArray:
+    """How far from the mean of k groups' means (…, k), three or more, that of one more is to be expected: (…).
 
-    A prediction interval by Student's t with k − 1 degrees of freedom, for groups that are a sample of many, normally distributed;
-    ``several`` of them hold at once (Bonferroni).
+    A prediction interval by Student's t with k − 1 degrees of freedom, for groups that are a sample of many, normally distributed, and
+    sampled as much each; ``several`` of them hold at once (Bonferroni).
+    """
+    k = means.shape[-1]
+    reach: FloatArray = scipy.stats.t.ppf(1 - (1 - level) / 2 / several, k - 1) * means.std(axis=-1, ddof=1) * math.sqrt(1 + 1 / k)
+    return reach
+
+
+def new_group_interval(means: FloatArray, level: float = 0.95) -> Ends:
+    """Where the mean of one more group is to be expected, by :func:`new_group_reach`; None below three groups.
 
     >>> [round(end, 3) for end in new_group_interval(np.array([0.6, 0.7, 0.8, 0.7]))]
     [0.41, 0.99]
     """
-    k = len(means)
-    if k < 3:
+    if len(means) < 3:
         return None
-    reach = float(scipy.stats.t.ppf(1 - (1 - level) / 2 / several, k - 1)) * float(means.std(ddof=1)) * math.sqrt(1 + 1 / k)
-    return float(means.mean()) - reach, float(means.mean()) + reach
+    mean, reach = float(means.mean()), float(new_group_reach(means, level))
+    return mean - reach, mean + reach
 
 
 def worst_shares(

@@ -19,7 +19,7 @@ from browser import becomes, chromium, faults, low_contrast, show, soon
 from sample_board import HOSTILE, LANGUAGES, sample_board
 from scipy.stats import norm
 
-from t2i_parity.cards.board import Board, Entry, Value, extreme, places, render, space, worst_group
+from t2i_parity.cards.board import Board, Entry, Value, extreme, in_new_language, places, render, space, worst_group
 
 # Places
 
@@ -99,6 +99,28 @@ def test_what_is_not_over_the_same_meanings_is_not_paired() -> None:
     tables = [replace(table, entries=entries) for entries in (whole, [replace(whole[0], by_meaning=()), *whole[1:]])]
     board = replace(sample_board(3), tables=tables)
     assert [each["paired"] for each in data_of(render(board))["tables"]] == [True, False]
+
+
+def test_a_language_that_is_not_among_them_has_the_places_expected() -> None:
+    """Five models in ten languages and an eleventh, over 300 boards: its scores and true order lie within what is expected of it."""
+    table = sample_board(5).tables[0]
+    rng = np.random.default_rng(3)
+    within, placed = 0, 0
+    for _ in range(300):
+        true = np.array([0.5, 0.52, 0.55, 0.7, 0.8])[:, None] + rng.normal(0, 0.03, (5, 11)) + rng.normal(0, 0.05, 11)
+        entries = [
+            replace(entry, missing=(), cells={group.code: Value(float(value)) for group, value in zip(LANGUAGES, own[:10], strict=True)})
+            for entry, own in zip(table.entries, true, strict=True)
+        ]
+        order = [1 + int((true[:, 10] > own).sum()) for own in true[:, 10]]
+        for found, own, place in zip(in_new_language(replace(table, entries=entries)), true[:, 10], order, strict=True):
+            assert found is not None
+            within += found[0][0] <= own <= found[0][1]
+            placed += found[1][0] <= place <= found[1][1]
+    assert 0.93 <= within / 1500 <= 0.97
+    assert placed / 1500 >= 0.95
+    assert in_new_language(replace(table, entries=[replace(table.entries[0], missing=("x",))])) == [None]
+    assert in_new_language(replace(table, axis="country")) == [None] * 5
 
 
 def test_the_interval_of_the_worst_allows_for_its_having_been_picked() -> None:
