@@ -141,9 +141,14 @@ def _called(comparison: Comparison, of: str = "mean") -> tuple[str, str]:
 
 
 def leading(comparison: Comparison) -> list[verdicts.Told]:
-    """What the groups of a comparison show, all of one verdict in a sentence."""
+    """What a comparison shows: of each total, and of its groups, all of one verdict in a sentence."""
+    totals = [
+        verdicts.Told(line.verdict.kind, f"{line.name}: {told_of(line, comparison)[1]}", line.covers)
+        for line in comparison.summary
+        if line.verdict is not None
+    ]
     found = [(line.name, line.verdict) for line in comparison.lines if line.verdict is not None]
-    return verdicts.told(found, *_called(comparison))
+    return [*totals, *verdicts.told(found, *_called(comparison))]
 
 
 def signed(value: float | None, comparison: Comparison) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -430,6 +431,9 @@ def test_command_writes_tables_json_and_a_page(tmp_path: Path, two: tuple[Run, R
     assert told["comparisons"][0]["lines"][0]["verdict"].keys() >= {"kind", "words", "margin", "smallest", "n_missing", "turned_by"}
     html = (tmp_path / "c.html").read_text(encoding="utf-8")
     assert "<b>third" not in html
+    told_first = re.findall(r"<li><bdi>(.*?)</bdi>", html)
+    assert any(each.startswith("All rows: better, by 0.") for each in told_first)
+    assert any(each.startswith("Inequality of languages, noise taken out: ") for each in told_first)
     assert "no difference shown" not in html
     assert str(tmp_path) not in html
     again = command("compare", *runs, "--json", tmp_path / "d.json", "--all-pairs")
