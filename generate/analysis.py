@@ -290,7 +290,7 @@ def new_language(scores: Mapping[str, Sequence[float | None]], languages: Sequen
 
     >>> (told,) = new_language({"a": [0.6, 0.7, 0.8, 0.7]}, ["en", "hi", "ar", "fr"], Resampling())
     >>> round(told["expected"], 3), [round(end, 3) for end in told["ci"]["expected"]]
-    (0.7, [0.41, 0.99])
+    (0.7, [0.409, 0.991])
     """
     records = []
     for name, values in scores.items() if resampling.n_resamples else ():

@@ -289,7 +289,7 @@ def new_group_interval(means: FloatArray, level: float = 0.95) -> Ends:
     """Where the mean of one more group is to be expected, by :func:`new_group_reach`; None below three groups.
 
     >>> [round(end, 3) for end in new_group_interval(np.array([0.6, 0.7, 0.8, 0.7]))]
-    [0.41, 0.99]
+    [0.409, 0.991]
     """
     if len(means) < 3:
         return None
