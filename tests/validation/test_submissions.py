@@ -58,6 +58,11 @@ def faults(run: Run, prompts: Path) -> list[str]:
 
 def test_a_run_that_is_what_it_says_passes(ready: Run, prompts: Path) -> None:
     checked = check(ready.url, [str(prompts)])
+    (precision,) = [each for each in checked.examined.by_meaning["lingt2i_text"] if each.key == "precision"]
+    read = ready.scored().read(["pair_id", "reader_precision"]).to_pylist()
+    for mean, pair in zip(precision.means, sorted({row["pair_id"] for row in read}), strict=True):
+        own = [row["reader_precision"] for row in read if row["pair_id"] == pair]
+        assert mean == pytest.approx(sum(own) / len(own), abs=1e-4)
     assert {finding.check: finding.verdict for finding in checked.examined.findings} == dict.fromkeys(
         ("rows", "observations", "scores"), "holds"
     )
@@ -326,6 +331,8 @@ records = {
     "future": lambda c: c.update(submitted="2099-01-01T00:00:00Z"),
     "supersedes": lambda c: c.update(supersedes="0" * 16),
     "model path": lambda c: c["model"].update(id="../../etc"),
+    "by meaning": lambda c: c["by_meaning"][0]["means"].__setitem__(0, 0.987),
+    "fewer meanings": lambda c: c["by_meaning"][0]["means"].pop(),
     "duplicate": lambda c: c["scores"].append(c["scores"][0]),
     "revision": lambda c: c["model"].update(revision="2" * 40),
 }
@@ -345,6 +352,7 @@ def as_version_1(content):
         score.update(metric=name, group=named(score["group"]), signature=str(text), ci_low=low, ci_high=high, higher_is_better=better)
     for cell in content["cells"]:
         cell["group"] = named(cell["group"])
+    del content["by_meaning"]
     content["schema_version"] = 1
 
 told["version 1"] = faults(changed(as_version_1))
@@ -403,6 +411,8 @@ told["superseding"] = faults(number)
         "future": "record: submitted 2099-01-01T00:00Z: that is not yet",
         "supersedes": "is no record of this model, revision, subset and signature",
         "model path": "record: results/org__painter/",
+        "by meaning": "text_rendering_precision.precision by meaning: meaning 0: 0.987 is claimed, and the observations give",
+        "fewer meanings": "text_rendering_precision.precision by meaning: 5 meanings are claimed, and the run has 6",
         "duplicate": "comes twice under the signature",
         "revision": f"made by: the run is of the revision {'1' * 40}, the record of {'2' * 40}",
         "place": "record: results/org__other/1.0/lingt2i_text.json: this record belongs at",
