@@ -19,6 +19,9 @@ from t2i_parity.cards.report_audit import WHAT, console_tables_of, signatures_of
 from t2i_parity.cards.report_data import Rendering, Report, Sample
 from t2i_parity.cards.report_sections import runs_of
 from t2i_parity.cards.report_sections import signatures_of as section_signatures
+from t2i_parity.cards.report_texts import NOTHING_SHARED
+from t2i_parity.cards.slices import Slice, over_shared, shared, unequal
+from t2i_parity.cards.slices import covers as covers_of
 from t2i_parity.cards.verdicts import RULES, Told, mark, short, told, words
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Score, ScoreSpec
@@ -105,7 +108,7 @@ def render(report: Report) -> str:
                 "signatures": _cited([(audit.run, audit.signature)], signatures),
             }
         )
-    gaps = [(rendering.run, rendering.gap.std.signature) for rendering in report.renderings if rendering.gap]
+    gaps = [(each.run, gap.std.signature) for each in report.renderings for gap in (each.gap, each.common) if gap]
     stands = [(rendering.run, rendering.signature) for rendering in report.renderings]
     return (
         environment()
@@ -128,7 +131,9 @@ def render(report: Report) -> str:
             ),
             groups=_sample_groups(report),
             leads=[lead_of(rendering) for rendering in report.renderings],
-            covers=lambda rendering: covers(rendering, report.renderings),
+            covers=lambda rendering, language=None: covers(rendering, report.renderings, language),
+            together=together_of(report.renderings),
+            nothing_shared=f"{NOTHING_SHARED[0].upper()}{NOTHING_SHARED[1:]}.",
             words=words,
             p_value=p_value,
             runs=list(dict.fromkeys(sample.run for sample in report.samples)),
@@ -184,11 +189,30 @@ def lead_of(rendering: Rendering) -> Lead:
     return Lead(headline, told(found, "better", "worse"))
 
 
-def covers(rendering: Rendering, renderings: Sequence[Rendering]) -> str:
-    """What to write beside a total that does not stand on every language of the page; empty where it does."""
-    every = {language.code for each in renderings for language in each.languages}
-    scored = {language.code for language in rendering.scored}
-    return "" if scored == every else f"over {len(scored)} of {len(every)} languages"
+def covers(rendering: Rendering, renderings: Sequence[Rendering], language: str | None = None) -> str:
+    """What to write beside a total, or one language's, that lacks what any run of the page was asked; empty where it lacks nothing."""
+    every = frozenset[Slice]().union(*(each.asked for each in renderings))
+    own, most = ({each for each in slices if language in (None, each[0])} for slices in (rendering.answered, every))
+    return covers_of(own, most) if own or language is None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What the scored runs of a page have in common, where they do not have the same: in words, and its languages (none: nothing)."""
+
+    over: str
+    languages: Sequence[str]
+
+
+def together_of(renderings: Sequence[Rendering]) -> Together | None:
+    """None where every scored run has the same slices, so that totals need none."""
+    sets = [each.answered for each in renderings]
+    if not unequal(sets):
+        return None
+    slices = shared(sets)
+    codes = {code for code, _ in slices}
+    names = {language.code: language.name for each in renderings for language in each.languages if language.code in codes}
+    return Together(over_shared(slices), list(names.values()))
 
 
 def is_incomplete(rendering: Rendering) -> bool:
@@ -218,7 +242,7 @@ def _specs(renderings: Sequence[Rendering]) -> list[ScoreSpec]:
 def _signatures(report: Report) -> list[Signature]:
     """Every signature once, in the order in which the page needs them."""
     found = [rendering.signature for rendering in report.renderings]
-    found += [rendering.gap.std.signature for rendering in report.renderings if rendering.gap]
+    found += [gap.std.signature for each in report.renderings for gap in (each.gap, each.common) if gap]
     found += [rendering.parity.signature for rendering in report.renderings if rendering.parity]
     found += [audit.signature for audit in report.audits]
     found += [signature for signature, _ in [*signatures_of(report.audit_sections), *section_signatures(report.sections)]]
@@ -232,6 +256,8 @@ def _users(report: Report) -> dict[Signature, list[str]]:
         users.setdefault(rendering.signature, {})[f"text rendering of {rendering.run}"] = None
         if rendering.gap:
             users.setdefault(rendering.gap.std.signature, {})[f"spread over languages of {rendering.run}"] = None
+        if rendering.common:
+            users.setdefault(rendering.common.std.signature, {})[f"{rendering.run} over what all scored runs have"] = None
         if rendering.parity:
             users.setdefault(rendering.parity.signature, {})[f"languages of {rendering.run} against a language-blind model"] = None
     for audit in report.audits:
@@ -443,6 +469,15 @@ def console_tables(report: Report) -> list[Table]:
             made.add_row("All languages", *_console_scores([each.overall.get("precision") for each in members]))
             made.add_row("Spread", *_console_scores([each.gap.spread if each.gap else None for each in members]))
             made.add_row("Std (published)", *_console_scores([each.gap.std if each.gap else None for each in members]))
+            together = together_of(report.renderings)
+            if together and together.languages:
+                common = [each.common for each in members]
+                made.add_section()
+                made.add_row("Shared, mean", *_console_scores([each.mean if each else None for each in common]))
+                made.add_row("Shared, spread", *_console_scores([each.spread if each else None for each in common]))
+                caption += [f"Shared: {together.over}, {', '.join(together.languages)}, each counting once"]
+            elif together:
+                caption += [NOTHING_SHARED]
             caption += [f"{each.run}: {lead_of(each).headline}" for each in members]
             made.caption = Text(visible("\n".join(caption)))
     for audit in report.audits:

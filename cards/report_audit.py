@@ -20,12 +20,14 @@ WHAT = "What it shows"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell as text, ``short`` in a terminal. ``interval`` stands behind it, muted; ``mark`` (▲, ▼) before it where a number differs."""
+    """One cell as text, ``short`` in a terminal. ``interval`` stands behind it, muted; ``mark`` (▲, ▼) before it where a number differs;
+    ``under`` beneath it, in sections beside audits: what a total is over."""
 
     text: str
     interval: str = ""
     mark: str = ""
     short: str = ""
+    under: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from t2i_parity.cards.report_audit import AuditSection
 from t2i_parity.cards.report_sections import Section
+from t2i_parity.cards.slices import Slice
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Score
 from t2i_parity.metrics.verdicts import Verdict
@@ -63,6 +64,8 @@ class Rendering:
     """Text rendering of one run read by one reader. ``upper_bound`` marks the undamaged typesetter: its scores are the reader's ceiling.
 
     ``parity`` is None where a run has one language only, or was scored before languages were held against a language-blind model.
+    ``slices`` are those of the run's prompts, and whether any image of each has a score; its languages where left out.
+    ``common`` is the inequality over the slices that all scored runs of the page have, where these differ.
     """
 
     run: str
@@ -74,6 +77,20 @@ class Rendering:
     gap: Gap | None
     upper_bound: bool = False
     parity: Parity | None = None
+    slices: Mapping[Slice, bool] = field(default_factory=dict)
+    common: Gap | None = None
+
+    @property
+    def asked(self) -> frozenset[Slice]:
+        """The slices of the run's prompts."""
+        return frozenset(self.slices or [(language.code, "") for language in self.languages])
+
+    @property
+    def answered(self) -> frozenset[Slice]:
+        """The slices of which anything was scored: what its totals are over."""
+        if not self.slices:
+            return frozenset((language.code, "") for language in self.scored)
+        return frozenset(each for each, there in self.slices.items() if there)
 
     @property
     def scored(self) -> list[LanguageScores]:

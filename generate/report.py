@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 from t2i_parity.cards.report_audit import AuditSection
 from t2i_parity.cards.report_data import Audit, Gap, LanguageParity, LanguageScores, Parity, Rendering, Report, Sample, Side, VarietyAudit
 from t2i_parity.cards.report_texts import NOTES, instrument_name
+from t2i_parity.cards.slices import shared, unequal
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.varieties import VARIETIES
 from t2i_parity.generate.audit import page, reference_of
 from t2i_parity.generate.report_sections import Scored, name_of, unique
+from t2i_parity.generate.report_slices import RowScores, row_scores, slices_of
 from t2i_parity.generate.run import Run, fingerprint
 from t2i_parity.generate.sections import SECTIONS
 from t2i_parity.metrics._common import Signature
@@ -40,7 +43,7 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True, margin: flo
         raise InputError(
             f"these runs' intervals are at different levels ({', '.join(map(str, sorted(levels)))}); score them alike: --confidence 0.95"
         )
-    renderings: list[Rendering] = []
+    renderings: list[tuple[Rendering, Callable[[], RowScores | None]]] = []
     audits: list[Audit] = []
     audit_sections: list[AuditSection] = []
     level = next(iter(levels), 0.95)
@@ -61,7 +64,7 @@ def gather(runs: Sequence[Run], *, title: str, samples: bool = True, margin: flo
     return Report(
         title=title,
         created=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        renderings=renderings,
+        renderings=_standing(renderings),
         audits=audits,
         samples=shown,
         notes=NOTES,
@@ -81,32 +84,45 @@ def _by_signature(scores: Sequence[Score], metric: MetricSpec) -> dict[tuple[str
     return found
 
 
-def _renderings(run: Run, scores: Sequence[Score]) -> list[Rendering]:
+def _standing(found: Sequence[tuple[Rendering, Callable[[], RowScores | None]]]) -> list[Rendering]:
+    """The renderings, each with its inequality over what all have where they do not have the same."""
+    sets = [rendering.answered for rendering, _ in found]
+    together = shared(sets)
+    if not unequal(sets) or not together:
+        return [rendering for rendering, _ in found]
+    made = []
+    for rendering, read in found:
+        rows = read() if rendering.answered else None
+        made.append(rendering if rows is None else replace(rendering, common=_gap(rows.over(together))))
+    return made
+
+
+def _renderings(run: Run, scores: Sequence[Score]) -> list[tuple[Rendering, Callable[[], RowScores | None]]]:
     made_by = run.record["identity"]["model"]
     gaps = _by_signature(scores, GAP)
-    renderings = []
+    renderings: list[tuple[Rendering, Callable[[], RowScores | None]]] = []
     for (subset, signature), found in _by_signature(scores, TEXT).items():
         by_group: dict[Group, dict[str, Score]] = {}
         for score in found:
             by_group.setdefault(score.group, {})[score.key] = score
         gap = next((each for (of, other), each in gaps.items() if of == subset and other.fields.get("of") == signature), None)
-        renderings.append(
-            Rendering(
-                run=run.name,
-                model=_model_name(made_by),
-                reader=instrument_name(signature, "reader"),
-                signature=signature,
-                overall=by_group.get(ALL, {}),
-                languages=[
-                    LanguageScores(code, name_of(code), LANGUAGES[code].native_name if code in LANGUAGES else code, by_key)
-                    for group, by_key in by_group.items()
-                    if group.axes == ("language",) and (code := group["language"])
-                ],
-                gap=_gap(gap) if gap else None,
-                parity=_parity(scores, subset, signature),
-                upper_bound=made_by.get("model") == "glyph" and made_by.get("damage") == "none",
-            )
+        rendering = Rendering(
+            run=run.name,
+            model=_model_name(made_by),
+            reader=instrument_name(signature, "reader"),
+            signature=signature,
+            overall=by_group.get(ALL, {}),
+            languages=[
+                LanguageScores(code, name_of(code), LANGUAGES[code].native_name if code in LANGUAGES else code, by_key)
+                for group, by_key in by_group.items()
+                if group.axes == ("language",) and (code := group["language"])
+            ],
+            gap=_gap(gap) if gap else None,
+            parity=_parity(scores, subset, signature),
+            upper_bound=made_by.get("model") == "glyph" and made_by.get("damage") == "none",
+            slices=slices_of(run, subset, found),
         )
+        renderings.append((rendering, partial(row_scores, run, scores, TEXT, subset, signature)))
     return renderings
 
 

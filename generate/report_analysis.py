@@ -10,6 +10,7 @@ from typing import Any
 from t2i_parity.cards.environment import number
 from t2i_parity.cards.report_audit import Cell, Row
 from t2i_parity.cards.report_sections import Block, Dot, Dots, Levels, Section, Shares
+from t2i_parity.cards.slices import covers
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.report_sections import DASH, Scored, cell_of, name_of
 from t2i_parity.metrics.scores import Interval
@@ -33,6 +34,7 @@ class _Place:
 def analysis_sections(scored: Sequence[Scored]) -> list[Section]:
     """The sections that any run's analyses fill, run after run. Raises InputError when a file is none that ``analyse`` wrote."""
     found: dict[str, list[Block]] = {}
+    lacks = _lacks(scored)
     for each in scored:
         run = each.run
         if not run.folder.exists(FILE):
@@ -43,13 +45,21 @@ def analysis_sections(scored: Sequence[Scored]) -> list[Section]:
                 place, make = _place_of(str(analysis["name"]))
                 records = analysis["records"]
                 how = _settings(content["settings"]) if any("ci" in record for record in records) else ""
-                about = " ".join(part for part in (str(analysis["about"]), how) if part)
+                about = " ".join(part for part in (str(analysis["about"]), how, lacks[each.name]) if part)
                 made = make(str(analysis["title"]), records)
                 found.setdefault(place, []).extend(_told_of(block, each.name, about, content["settings"]) for block in made)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             told = f"{type(error).__name__}: {error}"
             raise InputError(f"{run.url}/{FILE} is not what analyse writes ({told}); make it anew: t2i-parity analyse {run.url}") from error
     return [Section(place.key, place.title, (place.about,), found[place.key]) for place in PLACES if place.key in found]
+
+
+def _lacks(scored: Sequence[Scored]) -> dict[str, str]:
+    """What to write beneath a run's analyses where others of the page have a score in more languages."""
+    asked = {each.name: [score for score in each.scores if score.group.axes == ("language",)] for each in scored}
+    every = {(score.group["language"], "") for scores in asked.values() for score in scores}
+    there = {name: {(score.group["language"], "") for score in scores if score.value is not None} for name, scores in asked.items()}
+    return {name: f"Totals are {told} of this page." if (told := covers(own, every)) else "" for name, own in there.items()}
 
 
 def _no_number(text: str) -> float:

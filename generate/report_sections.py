@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t2i_parity.cards.environment import number
 from t2i_parity.cards.report_audit import Cell, Row
 from t2i_parity.cards.report_sections import Block, Dot, Dots, Levels, Section
-from t2i_parity.cards.report_texts import CEILING_ABOUT, CEILING_NOTE, GAP_HEADS, GAP_NOTE, MEANS_NOTE, UNKNOWN_ABOUT, instrument_name
+from t2i_parity.cards.report_texts import (
+    CEILING_ABOUT,
+    CEILING_NOTE,
+    GAP_HEADS,
+    GAP_NOTE,
+    MEANS_NOTE,
+    NOTHING_SHARED,
+    SHARED_NOTE,
+    UNKNOWN_ABOUT,
+    instrument_name,
+)
+from t2i_parity.cards.slices import Slice, covers, over_shared, shared, unequal
 from t2i_parity.dataset_builder.languages import LANGUAGES
+from t2i_parity.generate.report_slices import RowScores, answered, row_scores, slices_of
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.generate.specs.calibrated import CEILING, SHARE
@@ -51,9 +63,10 @@ def metric_sections(scored: Sequence[Scored]) -> list[Section]:
             continue
         blocks: list[Block] = []
         for (subset, signature), runs in _placed(scored, name).items():
-            blocks += _metric(spec.title, subset, signature, runs)
-            blocks += _gap(spec.title, subset, signature, scored)
-            blocks += _dimensions(spec.title, subset, signature, runs)
+            sets = _Sets.of(spec, subset, signature, runs, scored)
+            blocks += _metric(spec.title, subset, signature, runs, sets)
+            blocks += _gap(spec.title, subset, signature, scored, sets)
+            blocks += _dimensions(spec.title, subset, signature, runs, sets)
         made.append((spec.order, Section(f"metric-{spec.name.replace('_', '-')}", spec.title, (spec.about,), blocks)))
     return [section for _, section in sorted(made, key=lambda pair: pair[0])]
 
@@ -69,14 +82,48 @@ def _placed(scored: Sequence[Scored], metric: str) -> dict[tuple[str, Signature]
     return found
 
 
-def _cells(score: Score | None) -> list[Cell]:
-    """Value with its interval, n, and n missing; dashes where nothing stands."""
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """The slices that each run of a table was asked and has a score of, and its row scores where its files say which they are."""
+
+    asked: Mapping[str, frozenset[Slice]]
+    answered: Mapping[str, frozenset[Slice]]
+    rows: Mapping[str, RowScores]
+
+    @classmethod
+    def of(cls, metric: MetricSpec, subset: str, signature: Signature, runs: Runs, scored: Sequence[Scored]) -> _Sets:
+        """Rows are read only where runs differ in their slices."""
+        ours = [each for each in scored if each.name in runs]
+        slices = {each.name: slices_of(each.run, subset, runs[each.name].values()) for each in ours}
+        there = {name: answered(found) for name, found in slices.items()}
+        rows = {each.name: row_scores(each.run, each.scores, metric, subset, signature) for each in ours} if unequal(there.values()) else {}
+        return cls({n: frozenset(found) for n, found in slices.items()}, there, {n: found for n, found in rows.items() if found})
+
+    def covers(self, run: str, group: Group) -> str:
+        """What to write beside a run's total over a group; empty where it is over all that any run has of it."""
+        if run not in self.answered:
+            return ""
+        every = frozenset[Slice]().union(*self.asked.values())
+        return covers(*({each for each in slices if _within(each, group)} for slices in (self.answered[run], every)))
+
+
+def _within(each: Slice, group: Group) -> bool:
+    """Whether a slice is of a group; one without a dimension is of every dimension."""
+    code, dimension = each
+    kinds = {axis: getattr(LANGUAGES[code], axis) for axis in ("branch", "script") if code in LANGUAGES}
+    own = {"language": code, "dimension": dimension, **kinds}
+    return all(own.get(axis, "") in (name, "") for axis, name in group.items())
+
+
+def _cells(score: Score | None, under: str = "") -> list[Cell]:
+    """Value with its interval and what it is over, n, and n missing; dashes where nothing stands."""
     if score is None:
         return [Cell(DASH)] * 3
     counts = [Cell(str(score.n)), Cell(str(score.n_missing))]
     if score.value is None:
         return [Cell(DASH), *counts]
-    return [Cell(f"{score.value:g}") if score.spec.unit == "count" else cell_of(score.value, *score.ends), *counts]
+    value = Cell(f"{score.value:g}") if score.spec.unit == "count" else cell_of(score.value, *score.ends)
+    return [replace(value, under=under), *counts]
 
 
 def cell_of(value: float, low: float | None, high: float | None) -> Cell:
@@ -112,14 +159,28 @@ def _specs(runs: Runs) -> list[ScoreSpec]:
 
 
 def _table(
-    title: str, head: str, groups: Codes, shown: Sequence[ScoreSpec], runs: Runs, signatures: Sequence[tuple[Signature, str]], **more: Any
+    title: str,
+    head: str,
+    groups: Codes,
+    shown: Sequence[ScoreSpec],
+    runs: Runs,
+    signatures: Sequence[tuple[Signature, str]],
+    sets: _Sets | None = None,
+    **more: Any,
 ) -> Block:
-    """Groups as rows, one a score, and runs side by side."""
+    """Groups as rows, one a score, and runs side by side; totals say what they are over where ``sets`` are not all alike."""
     several = len(shown) > 1
     rows = [
         Row(
             name,
-            [*([Cell(spec.title)] if several else []), *(cell for keyed in runs.values() for cell in _cells(keyed.get((group, spec))))],
+            [
+                *([Cell(spec.title)] if several else []),
+                *(
+                    cell
+                    for run, keyed in runs.items()
+                    for cell in _cells(keyed.get((group, spec)), sets.covers(run, group) if sets else "")
+                ),
+            ],
             code,
         )
         for name, code, group in groups
@@ -141,16 +202,16 @@ def _dots(axis: str, groups: Codes, spec: ScoreSpec, runs: Runs, reference: floa
     return Dots(axis, [(name, code) for name, code, _ in groups], list(runs), dots, reference) if told else None
 
 
-def _metric(title: str, subset: str, signature: Signature, runs: Runs) -> list[Block]:
+def _metric(title: str, subset: str, signature: Signature, runs: Runs, sets: _Sets) -> list[Block]:
     shown, languages = _specs(runs), _languages(runs)
     # One dot beside nothing compares nothing.
     figure = _dots(shown[0].title, languages, shown[0], runs) if len(languages) > 1 or len(runs) > 1 else None
     groups = [*languages, ("All languages", "", ALL)]
     note = f"the plot shows “{shown[0].title}”" if len(shown) > 1 and figure else ""
-    return [_table(f"{title} on {subset}", "Language", groups, shown, runs, [(signature, "")], figure=figure, note=note)]
+    return [_table(f"{title} on {subset}", "Language", groups, shown, runs, [(signature, "")], sets, figure=figure, note=note)]
 
 
-def _dimensions(title: str, subset: str, signature: Signature, runs: Runs) -> list[Block]:
+def _dimensions(title: str, subset: str, signature: Signature, runs: Runs, sets: _Sets) -> list[Block]:
     """One block a run: dimensions by language as a heat map, one scale over all runs, and the same as a folded table."""
     shown = _specs(runs)
     crossed = {
@@ -174,35 +235,49 @@ def _dimensions(title: str, subset: str, signature: Signature, runs: Runs) -> li
             ]
         ]
         figure = Levels([(name, "") for name in dimensions], [(name_of(code), code) for code in codes], values, most)
-        made = _table(f"{title} on {subset} by dimension: {run}", "Dimension", groups, shown, own, [(signature, "")], figure=figure,
+        made = _table(f"{title} on {subset} by dimension: {run}", "Dimension", groups, shown, own, [(signature, "")], sets, figure=figure,
                       folded=True, note=f"the map shows “{shown[0].title}”")  # fmt: skip
         blocks.append(made)
     return blocks
 
 
-def _gap(title: str, subset: str, of: Signature, scored: Sequence[Scored]) -> list[Block]:
+def _gap(title: str, subset: str, of: Signature, scored: Sequence[Scored], sets: _Sets) -> list[Block]:
     """Inequality over languages of the row score under signature ``of``: its spread, and the means of branches and scripts."""
     blocks = []
     for (place, signature), runs in _placed(scored, GAP.name).items():
         if place != subset or signature.fields.get("of") != of:
             continue
+        cited, note = [(signature, "")], GAP_NOTE
         rows = []
         for run, keyed in runs.items():
-            apart = [cell for key in _APART for cell in _cells(keyed.get((ALL, GAP[key])))[:1]]
-            cells = [*apart, *_cells(keyed.get((ALL, GAP["std"])))[:1], *_cells(keyed.get((ALL, GAP["mean"])))]
-            ends = [next((score for (_, spec), score in keyed.items() if spec.key == key), None) for key in ("worst", "best")]
-            rows.append(Row(run, [*cells, *(cell for end in ends for cell in _end(end))]))
-        cited = [(signature, "")]
-        blocks.append(
-            Block(f"{title} on {subset}: spread over languages", GAP_HEADS, rows, cited, note=GAP_NOTE, words=frozenset({11, 14}))
-        )
+            told = sets.covers(run, ALL)
+            rows.append(_inequality(f"{run} ({told})" if told else run, keyed))
+        if unequal(sets.answered.values()):
+            together = shared(sets.answered.values())
+            # What is made from rows is made only where the rows are at hand.
+            for run, found in sets.rows.items() if together else ():
+                if not sets.answered[run]:
+                    continue
+                made = {(score.group, score.spec): score for score in found.over(together)}
+                cited = list(dict.fromkeys([*cited, (next(iter(made.values())).signature, over_shared(together))]))
+                rows.append(_inequality(f"{run} ({over_shared(together)})", made))
+            note += "" if together and not sets.rows else f"; {SHARED_NOTE if together else NOTHING_SHARED}"
+        blocks.append(Block(f"{title} on {subset}: spread over languages", GAP_HEADS, rows, cited, note=note, words=frozenset({11, 14})))
         for axis in ("branch", "script"):
             groups = [(name, "", Group({axis: name})) for name in _alone(runs, axis)]
             if groups:
-                made = _table(f"{title} on {subset} by {axis}", axis.capitalize(), groups, [GAP["mean"]], runs, cited, note=MEANS_NOTE,
-                              folded=True)  # fmt: skip
-                blocks.append(made)
+                made_of = _table(f"{title} on {subset} by {axis}", axis.capitalize(), groups, [GAP["mean"]], runs, [(signature, "")], sets,
+                                 note=MEANS_NOTE, folded=True)  # fmt: skip
+                blocks.append(made_of)
     return blocks
+
+
+def _inequality(head: str, keyed: Keyed) -> Row:
+    """One row of the table of spreads."""
+    apart = [cell for key in _APART for cell in _cells(keyed.get((ALL, GAP[key])))[:1]]
+    cells = [*apart, *_cells(keyed.get((ALL, GAP["std"])))[:1], *_cells(keyed.get((ALL, GAP["mean"])))]
+    ends = [next((score for (_, spec), score in keyed.items() if spec.key == key), None) for key in ("worst", "best")]
+    return Row(head, [*cells, *(cell for end in ends for cell in _end(end))])
 
 
 _APART = cross_lingual_gap.INFERRED

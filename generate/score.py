@@ -169,10 +169,30 @@ def _parity(part: Observed, subset: str, of: Signature, settings: ScoreSettings)
 def _gap_scores(
     values: Sequence[float], languages: Sequence[str], pairs: Sequence[str], subset: str, of: Signature, settings: ScoreSettings
 ) -> Scores:
-    """How unequal one number is over languages: mean, spread, worst and best language, and the means of branches and scripts."""
+    """How unequal one number is over languages, and the means of branches and scripts."""
+    scores = gap_over_languages(values, languages, pairs, subset, of, settings)
+    signature, level = scores[0].signature, settings.confidence_level
+    for axis in ("branch", "script"):
+        groups = [getattr(LANGUAGES[code], axis) for code in languages]
+        parts = cross_lingual_gap.compute(values, languages, groups=groups, clusters=pairs, **settings.resampling)
+        for name, part in parts["by_group"].items():
+            scores.append(Score.of(GAP["mean"], part, subset, Group({axis: name}), signature, level=level))
+    return scores
+
+
+def gap_over_languages(
+    values: Sequence[float],
+    languages: Sequence[str],
+    pairs: Sequence[str],
+    subset: str,
+    of: Signature,
+    settings: ScoreSettings,
+    **only: str,
+) -> Scores:
+    """Mean, spread, worst and best language of one number; ``only`` stands in the signature where these are some of a run's rows."""
     level = settings.confidence_level
     gap = cross_lingual_gap.compute(values, languages, clusters=pairs, **settings.resampling)
-    signature = Signature.parse(gap["signature"]).having(of=of)
+    signature = Signature.parse(gap["signature"]).having(of=of, **only)
     scores = GAP.read(gap, subset, ALL, signature, level=level, keys=("mean", "std", *cross_lingual_gap.INFERRED))
     for key in ("worst", "best"):
         code = gap[f"{key}_language"]
@@ -180,9 +200,4 @@ def _gap_scores(
         missing = sum(np.isnan(value) for value in seen)
         counted = {**gap, "n": len(seen) - missing, "n_missing": int(missing)}
         scores.append(Score.of(GAP[key], counted, subset, Group() if code is None else Group(language=code), signature, level=level))
-    for axis in ("branch", "script"):
-        groups = [getattr(LANGUAGES[code], axis) for code in languages]
-        parts = cross_lingual_gap.compute(values, languages, groups=groups, clusters=pairs, **settings.resampling)
-        for name, part in parts["by_group"].items():
-            scores.append(Score.of(GAP["mean"], part, subset, Group({axis: name}), signature, level=level))
     return scores

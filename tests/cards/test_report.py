@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 
 import pytest
 from browser import becomes, chromium, show, soon
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 from rich.console import Console
 from sample_report import AUDIT, GAP, HOSTILE, LANGUAGES, NOTHING, PRECISION, RUNS, realistic, rendering, score, side
@@ -238,6 +240,38 @@ def test_runs_of_different_languages_stand_on_one_page_and_totals_say_what_they_
     assert set(gap[2:]) == {"–"}
     totals = [row for row in mixed.rows if row[0].startswith("All languages") and len(row) > 6]
     assert [row[1] for row in totals] == [f"{RUNS[0]}over 3 of 10 languages"]
+
+
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, 9), min_size=1), st.sets(st.sampled_from("AB"), min_size=1)), min_size=6, max_size=6),
+    st.sets(st.integers(0, 5), max_size=2),
+)
+def test_six_runs_of_random_languages_and_dimensions(asked: list[tuple[set[int], set[str]]], dead: set[int]) -> None:
+    made, sets = [], []
+    for place, (languages, dimensions) in enumerate(asked):
+        run = rendering(f"run {place}", 0.9)
+        assert run.parity is not None
+        kept = [run.languages[number] for number in sorted(languages)]
+        slices = {(language.code, dimension): place not in dead for language in kept for dimension in dimensions}
+        sets.append(slices)
+        parity = replace(run.parity, languages={language.code: run.parity.languages[language.code] for language in kept})
+        if place in dead:
+            kept = [replace(each, scores={key: replace(of, value=None, interval=None) for key, of in each.scores.items()}) for each in kept]
+            run = replace(run, overall={"precision": score(None, 0, 150 * len(kept))}, gap=None, reader="another")
+        made.append(replace(run, languages=kept, slices=slices, parity=None if place in dead else parity))
+    every = {each for slices in sets for each in slices}
+    report = Report("t", "now", made)
+    page = Page(render(report))
+    for place, (row, slices) in enumerate(zip(page.rows[1:7], sets, strict=True)):
+        assert re.search(rf"over {0 if place in dead else r'[1-9][0-9]*'} of \d+", row[0]) or (place not in dead and {*slices} == every), (
+            row
+        )
+        assert ("over" in row[0]) == (place in dead or {*slices} != every)
+    stream = io.StringIO()
+    for table in console_tables(report):
+        Console(file=stream, width=120).print(table)
+    assert "run 5" in stream.getvalue()
 
 
 def test_values_are_the_given_ones(report: Report, page: Page) -> None:
