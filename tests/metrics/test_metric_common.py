@@ -394,7 +394,7 @@ def test_paired_rates_count_and_test_what_is_counted(pairs: list[tuple[bool, boo
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=8))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)
 def test_holms_correction_is_statsmodels_over_the_groups_that_were_tested(p_values: list[float | None]) -> None:
     answer = {"p": 0.5, "by_group": {str(number): {"p": p} for number, p in enumerate(p_values)}}
     corrected = [group["p_holm"] for group in correct_over_groups(answer, "p")["by_group"].values()]
