@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from markupsafe import Markup
+from scipy.stats import norm
+from scipy.stats import t as student_t
 
 from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment, script_json, visible
+from t2i_parity.metrics._common import MIN_CLUSTERS, FloatArray
+from t2i_parity.metrics._inference import new_group_reach
 from t2i_parity.metrics.scores import Direction, Unit
 
 Axis = Literal["language", "dialect", "country"]
@@ -47,7 +52,8 @@ class Entry:
     """One model at one revision.
 
     ``overall`` is the number it is ranked by, ``spread`` says how unequal it is, ``cells`` holds its score in each group. An entry with
-    anything in ``missing`` (each a reason in words) is shown and not ranked. ``links`` are (words, http address).
+    anything in ``missing`` (each a reason in words) is shown and not ranked. ``links`` are (words, http address). ``by_meaning`` holds
+    ``overall`` by meaning, in one order for all entries of a table; empty where that is not known.
     """
 
     model: str
@@ -60,6 +66,7 @@ class Entry:
     name: str = ""
     missing: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
+    by_meaning: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class Table:
     """Entries that may be ranked together: one score on one subset of the same prompts under one signature.
 
     ``direction`` "zero" says that the cells are signed differences, of which the nearest to 0 is the best, and that ``overall`` is the
-    largest of them without its sign; the page knows percentage points ("pp") from every other ``unit``.
+    largest of them without its sign; the page knows percentage points ("pp") from every other ``unit``. ``level`` is that of intervals.
     """
 
     axis: Axis
@@ -82,6 +89,7 @@ class Table:
     spread_signature: str = ""
     direction: Direction = "higher"
     unit: Unit = "fraction"
+    level: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,31 +107,87 @@ class Board:
     """Hub ids for the Space's metadata."""
 
 
-# Ranks --------------------------------------------------------------------------------------------------------------
+# Places -------------------------------------------------------------------------------------------------------------
 
 
-def rank_ranges(intervals: Sequence[tuple[float, float] | None], *, higher_is_better: bool = True) -> list[tuple[int, int] | None]:
-    """The best and the worst rank that each of some intervals can have; None stands for what is not ranked, and counts for nobody.
+def places(
+    values: Sequence[Value], *, higher_is_better: bool = True, level: float = 0.95, by_meaning: Sequence[Sequence[float | None]] = ()
+) -> list[tuple[int, int] | None]:
+    """The best and the worst place that each of some numbers may truly have; None for one without an interval, which counts for nobody.
 
-    Of two intervals that do not overlap, the better one is ahead; of two that do, neither is. The best rank is then 1 + how many are ahead,
-    the worst is how many there are less how many one is ahead of. This is not transitive: two may both be tied with a third that lies
-    between them, and not with each other. With intervals of 95% the rule is cautious: where it tells two models apart that answered the
-    same prompts, a test of their difference at 5% would too.
+    One is ahead of another where their difference's interval leaves out 0. Where ``by_meaning`` gives what both are the mean of, over the
+    same meanings, it is that of the paired difference, by Student's t with Agresti and Min's two half pairs (2005). Else it is made from
+    both intervals (MOVER), as if they were independent: what answered the same prompts mostly varies together, and places are then wider
+    than they need be. The differences of one number to all others hold at once (Bonferroni), and so its places do (Mogstad, Romano, Shaikh
+    and Wilhelm 2024).
 
-    >>> rank_ranges([(0.8, 0.9), (0.6, 0.7), (0.65, 0.75), None, (0.1, 0.2)])
+    >>> places([Value(0.85, 0.8, 0.9), Value(0.65, 0.6, 0.7), Value(0.7, 0.65, 0.75), Value(0.9), Value(0.15, 0.1, 0.2)])
     [(1, 1), (2, 3), (2, 3), None, (4, 4)]
-    >>> rank_ranges([(0.8, 0.9), (0.1, 0.2)], higher_is_better=False)
+    >>> places([Value(0.85, 0.8, 0.9), Value(0.15, 0.1, 0.2)], higher_is_better=False)
     [(2, 2), (1, 1)]
     """
-    ranked = [interval for interval in intervals if interval is not None]
+    ranked = [each for each in map(_known, values) if each is not None]
     if not ranked:
-        return [None] * len(intervals)
-    ends = np.array(ranked, np.float64) if higher_is_better else -np.array(ranked, np.float64)[:, ::-1]
-    lows, highs = np.sort(ends[:, 0]), np.sort(ends[:, 1])
-    ahead = len(ends) - np.searchsorted(lows, ends[:, 1], side="right")
-    behind = np.searchsorted(highs, ends[:, 0], side="left")
-    ranges = iter(zip((1 + ahead).tolist(), (len(ends) - behind).tolist(), strict=True))
-    return [None if interval is None else next(ranges) for interval in intervals]
+        return [None] * len(values)
+    k = len(ranked)
+    ends = np.array(ranked) if higher_is_better else -np.array(ranked)[:, [0, 2, 1]]
+    middle, below, above = ends[:, 0], ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]
+    # [i, j]: how far j is above i, and how far it must be.
+    several = max(k - 1, 1)
+    reach = _widening(level, several) * np.hypot(below[None, :], above[:, None])
+    if by_meaning:
+        known = [means for means, value in zip(by_meaning, values, strict=True) if _known(value) is not None]
+        paired = _paired_reach(known, 1 - (1 - level) / 2 / several)
+        reach = np.where(np.isnan(paired), reach, paired)
+    ahead = (middle[None, :] - middle[:, None] > reach) & ~np.eye(k, dtype=bool)
+    found = iter(zip((1 + ahead.sum(axis=1)).tolist(), (k - ahead.sum(axis=0)).tolist(), strict=True))
+    return [None if _known(value) is None else next(found) for value in values]
+
+
+def _known(value: Value) -> tuple[float, float, float] | None:
+    return None if value.value is None or value.low is None or value.high is None else (value.value, value.low, value.high)
+
+
+def _paired_reach(by_meaning: Sequence[Sequence[float | None]], quantile: float) -> FloatArray:
+    """[i, j]: how far the means of two must be apart; NaN where they are not of the same meanings, each of them scored, or of too few."""
+    reach = np.full((len(by_meaning), len(by_meaning)), np.nan)
+    for n in {len(means) for means in by_meaning if len(means) >= MIN_CLUSTERS}:
+        at = [place for place, means in enumerate(by_meaning) if len(means) == n and None not in means]
+        means = np.array([by_meaning[place] for place in at], np.float64).reshape(len(at), n)
+        for place, own in zip(at, means, strict=True):
+            apart = means - own
+            errors = np.sqrt((apart.var(axis=1, ddof=1) + (apart == 0).mean(axis=1) / (n - 1)) / n)
+            reach[place, at] = student_t.ppf(quantile, n - 1) * errors
+    return reach
+
+
+def _widening(level: float, several: int) -> float:
+    """By how much intervals are widened so that several hold at once (Bonferroni)."""
+    return float(norm.ppf(1 - (1 - level) / 2 / several) / norm.ppf((1 + level) / 2))
+
+
+def extreme(values: Iterable[Value], *, lowest: bool, level: float = 0.95, ends: tuple[float, float] = (-math.inf, math.inf)) -> Value:
+    """The lowest (else the highest) of several numbers, with the interval of the lowest truth: of intervals that hold for all at once.
+
+    The lowest of several is too low by selection, and its own interval with it. ``ends`` are those of the numbers. Without an interval
+    where some number has none.
+
+    >>> found = extreme([Value(0.5, 0.4, 0.6), Value(0.52, 0.42, 0.62)], lowest=True)
+    >>> found.value, round(found.low, 3), round(found.high, 3)
+    (0.5, 0.386, 0.614)
+    """
+    scored = [value for value in values if value.value is not None]
+    if not scored:
+        return Value(None)
+    pick = min if lowest else max
+    first = pick(scored, key=lambda each: each.value or 0.0)
+    known = [_known(each) for each in scored]
+    wide = _widening(level, len(scored))
+    lows = [max(ends[0], each[0] - wide * (each[0] - each[1])) for each in known if each is not None]
+    highs = [min(ends[1], each[0] + wide * (each[2] - each[0])) for each in known if each is not None]
+    if len(lows) < len(scored):
+        return Value(first.value, None, None, first.n, first.n_missing)
+    return Value(first.value, pick(lows), pick(highs), first.n, first.n_missing)
 
 
 def without_sign(value: Value) -> Value:
@@ -154,12 +218,62 @@ def _goodness(cell: Value, table: Table) -> float:
     return cell.value if table.direction == "higher" else -cell.value
 
 
-def _ranks(table: Table, values: Iterable[Value], *, higher_is_better: bool) -> list[tuple[int, int] | None]:
-    intervals = [
-        None if entry.missing or value.value is None or value.low is None or value.high is None else (value.low, value.high)
-        for entry, value in zip(table.entries, values, strict=True)
-    ]
-    return rank_ranges(intervals, higher_is_better=higher_is_better)
+def worst_value(entry: Entry, table: Table) -> Value:
+    """An entry's worst cell (of shifts the largest, without its sign), with the interval of the worst truth."""
+    shift = table.direction == "zero"
+    cells = [entry.cells[group.code] for group in table.groups if group.code in entry.cells]
+    ends = (0.0, 1.0) if table.unit == "fraction" else (0.0, math.inf) if shift else (-math.inf, math.inf)
+    return extreme(
+        map(without_sign, cells) if shift else cells, lowest=not shift and table.direction == "higher", level=table.level, ends=ends
+    )
+
+
+def table_places(table: Table, values: Iterable[Value], *, higher_is_better: bool, paired: bool = False) -> list[tuple[int, int] | None]:
+    """The places of the table's complete entries by some number of each; None for the others.
+
+    ``paired`` says that the numbers are the means of the entries' ``by_meaning``.
+    """
+    counted = [Value(None) if entry.missing else value for entry, value in zip(table.entries, values, strict=True)]
+    by_meaning = [entry.by_meaning for entry in table.entries] if paired else ()
+    return places(counted, higher_is_better=higher_is_better, level=table.level, by_meaning=by_meaning)
+
+
+def overall_places(table: Table) -> list[tuple[int, int] | None]:
+    """The places of the table's complete entries by ``overall``, paired where that can be."""
+    return table_places(table, [entry.overall for entry in table.entries], higher_is_better=table.direction == "higher", paired=True)
+
+
+def in_new_language(table: Table) -> list[tuple[tuple[float, float], tuple[int, int]] | None]:
+    """Of each entry the score, and the places, to be expected in a language that is not among the table's, were it one like them.
+
+    By prediction intervals over languages: of the scores, and of the differences of two entries in the same languages, those of one entry
+    all at once. None for tables of something else, or of fewer than three languages, and for incomplete entries.
+    """
+    cells = [[each.value for group in table.groups if (each := entry.cells.get(group.code)) is not None] for entry in table.entries]
+    k = len(table.groups)
+    at = [place for place, (own, entry) in enumerate(zip(cells, table.entries, strict=True)) if len(own) == k and not entry.missing]
+    at = [place for place in at if None not in cells[place]]
+    found: list[tuple[tuple[float, float], tuple[int, int]] | None] = [None] * len(cells)
+    if table.axis != "language" or table.direction not in ("higher", "lower") or k < 3 or not at:
+        return found
+    scores = np.array([cells[place] for place in at], np.float64)
+    reaches = new_group_reach(scores, table.level)
+    better = scores if table.direction == "higher" else -scores
+    ahead = np.array(
+        [(apart := better - own).mean(axis=1) > new_group_reach(apart, table.level, several=max(len(at) - 1, 1)) for own in better]
+    )
+    least, most = (0.0, 1.0) if table.unit == "fraction" else (-math.inf, math.inf)
+    for number, place in enumerate(at):
+        mean, reach = float(scores[number].mean()), float(reaches[number])
+        ends = max(mean - reach, least), min(mean + reach, most)
+        found[place] = ends, (1 + int(ahead[number].sum()), len(at) - int(ahead[:, number].sum()))
+    return found
+
+
+def _is_paired(table: Table) -> bool:
+    """Whether all complete entries have the same meanings, each of them scored."""
+    known = [entry.by_meaning for entry in table.entries if not entry.missing]
+    return len({len(means) for means in known}) == 1 and len(known[0]) >= MIN_CLUSTERS and not any(None in means for means in known)
 
 
 # The page -----------------------------------------------------------------------------------------------------------
@@ -210,7 +324,7 @@ def render(board: Board) -> str:
 
 
 def _data(board: Board) -> JsonObject:
-    """What the page's script draws: every text ready to be shown, every rank worked out."""
+    """What the page's script draws: every text ready to be shown, every place worked out."""
     return {"level": f"{board.level:.0%}", "tables": [_table(table) for table in board.tables]}
 
 
@@ -219,15 +333,16 @@ def _table(table: Table) -> JsonObject:
     worst = [worst_group(entry, table) for entry in table.entries]
     sized = without_sign if shift else lambda value: value
     empty = Value(None)
-    worst_values = [sized(entry.cells[code]) if code is not None else empty for entry, code in zip(table.entries, worst, strict=True)]
+    beyond = in_new_language(table)
+    worst_values = [worst_value(entry, table) for entry in table.entries]
     columns = {
-        "overall": _ranks(table, (entry.overall for entry in table.entries), higher_is_better=up),
-        "spread": _ranks(table, (entry.spread for entry in table.entries), higher_is_better=False),
-        "worst": _ranks(table, worst_values, higher_is_better=up),
+        "overall": overall_places(table),
+        "spread": table_places(table, (entry.spread for entry in table.entries), higher_is_better=False),
+        "worst": table_places(table, worst_values, higher_is_better=up),
     }
     for group in table.groups:
         cells = [sized(entry.cells.get(group.code, empty)) for entry in table.entries]
-        columns[f"g:{group.code}"] = _ranks(table, cells, higher_is_better=up)
+        columns[f"g:{group.code}"] = table_places(table, cells, higher_is_better=up)
     return {
         "axis": table.axis,
         "score": table.score,
@@ -240,6 +355,7 @@ def _table(table: Table) -> JsonObject:
         "up": up,
         "shift": shift,
         "unit": table.unit,
+        "paired": _is_paired(table),
         "groups": [[group.code, visible(group.name), visible(group.native_name)] for group in table.groups],
         "rows": [
             {
@@ -249,8 +365,10 @@ def _table(table: Table) -> JsonObject:
                 "overall": _numbers(entry.overall),
                 "spread": _numbers(entry.spread),
                 "worst": code,
+                "worstValue": _numbers(worst_values[number]),
                 "cells": {group.code: _numbers(entry.cells[group.code]) for group in table.groups if group.code in entry.cells},
-                "ranks": {column: ranks[number] for column, ranks in columns.items()},
+                "beyond": beyond[number],
+                "places": {column: found[number] for column, found in columns.items()},
                 "missing": [visible(reason) for reason in entry.missing],
                 "submitted": visible(entry.submitted),
                 "submitter": visible(entry.submitter),

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from t2i_parity.cards import verdicts
 from t2i_parity.cards.documents import JsonObject
 from t2i_parity.cards.environment import environment, number, p_value, visible
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Group, ScoreSpec
+from t2i_parity.metrics.verdicts import ALPHA, Verdict
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-SIGNIFICANT = 0.05
-"""A corrected p-value below this is called a difference."""
-
 TESTS = {
     "mcnemar": "McNemar’s test, exact below 25 discordant pairs",
     "permutation": "sign-flip permutation test, whole meanings at once",
+    "inversion": "of inequality and of the worst language, the level at which the interval first holds 0",
 }
 
 
@@ -28,8 +28,9 @@ class Line:
     """One group of a comparison: both runs' numbers over the same rows, and second minus first; None where it is not defined.
 
     ``n`` rows have a score in both runs, in ``pairs`` meanings; ``missing_first`` and ``missing_second`` lack it in the one or the other.
-    ``p_holm`` is corrected over the lines of a family, and None for a line outside of it. ``of`` is what is compared: the rows' mean,
-    the spread over their languages, or the mean of the worst language.
+    ``verdict`` says what the difference shows; a line without one only describes. ``p_holm`` is ``p`` corrected over the ``family`` tests
+    that are read together. ``covers`` says of a total what it is over, where the runs are not over the same. ``of`` is what is compared:
+    the rows' mean, the inequality of the languages' true means, the mean of the worst language, or the standard deviation of the means.
     """
 
     group: Group
@@ -43,17 +44,21 @@ class Line:
     pairs: int
     missing_first: int
     missing_second: int
+    verdict: Verdict | None
     p: float | None = None
     p_holm: float | None = None
     test: str | None = None
-    of: Literal["mean", "std", "worst"] = "mean"
+    family: int = 1
+    covers: str = ""
+    of: Literal["mean", "spread", "worst", "std"] = "mean"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs in one score on one subset. ``lines`` are tested and corrected together; ``summary`` stands apart from them.
+    """Two runs in one score on one subset: its groups' ``lines``, and apart from them the ``summary`` over all groups.
 
-    ``only_first`` and ``only_second`` count the rows that have no counterpart in the other run.
+    ``margin`` is δ, in the score's unit; 0 where none is known, so that nothing is called equivalent. ``only_first`` and ``only_second``
+    count the rows that have no counterpart in the other run.
     """
 
     spec: ScoreSpec
@@ -66,6 +71,7 @@ class Comparison:
     lines: Sequence[Line]
     summary: Sequence[Line]
     joined_on: str
+    margin: float
     only_first: int
     only_second: int
 
@@ -78,52 +84,71 @@ class Comparison:
         """Plain lists, strings and numbers; the lines' groups as scores.json has them."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         told |= {name: str(told[name]) for name in ("signature", "other_signature")}
-        told |= {name: [_line_as_json(line) for line in told[name]] for name in ("lines", "summary")}
+        told |= {name: [_line_as_json(line, self) for line in told[name]] for name in ("lines", "summary")}
         spec = told.pop("spec")
         return {"metric": spec.metric, "key": spec.key, "kind": self.kind, "direction": spec.direction, **told}
 
 
-def _line_as_json(line: Line) -> JsonObject:
-    return {each.name: getattr(line, each.name) for each in fields(line)} | {"group": dict(line.group)}
+def _line_as_json(line: Line, comparison: Comparison) -> JsonObject:
+    told = {each.name: getattr(line, each.name) for each in fields(line)} | {"group": dict(line.group)}
+    found = line.verdict
+    if found is not None:
+        kept = {name: getattr(found, name) for name in ("kind", "direction", "margin", "smallest", "n", "n_missing", "turned_by")}
+        told["verdict"] = {**kept, "words": told_of(line, comparison)[1]}
+    return told
 
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """All that the page shows. ``runs`` are (name, what was run)."""
+    """All that the page shows. ``runs`` are (name, what was run); ``pairs`` of them are compared."""
 
     title: str
     runs: Sequence[tuple[str, str]]
     comparisons: Sequence[Comparison]
     notes: Sequence[str]
     level: float
-    resamples: int
     permutations: int
     seed: int
+    pairs: int = 1
 
     def as_json(self) -> JsonObject:
         """Plain lists, strings and numbers."""
         return {
             "runs": [{"name": name, "model": model} for name, model in self.runs],
             "confidence_level": self.level,
-            "n_resamples": self.resamples,
             "n_permutations": self.permutations,
             "seed": self.seed,
+            "pairs_of_runs": self.pairs,
             "comparisons": [comparison.as_json() for comparison in self.comparisons],
             "notes": list(self.notes),
         }
 
 
-def verdict(line: Line, comparison: Comparison) -> tuple[str, str]:
-    """(mark, words): what the corrected test says of second against first, in words that need no colour."""
-    p = line.p if line.p_holm is None else line.p_holm
-    if p is None or line.difference is None:
-        return "", "–"
-    if p >= SIGNIFICANT or line.difference == 0:
-        return "", "no difference shown"
-    more = line.difference > 0
-    if comparison.kind == "shift":
-        return ("▲", "higher") if more else ("▼", "lower")
-    return ("▲", "better") if more == (comparison.spec.direction == "higher") else ("▼", "worse")
+def told_of(line: Line, comparison: Comparison) -> tuple[str, str]:
+    """(mark, words): what a line shows of second against first, in words that need no colour; ("", "") where it only describes."""
+    found = line.verdict
+    if found is None:
+        return "", ""
+    return verdicts.mark(found), verdicts.words(found, *_called(comparison, line.of))
+
+
+def _called(comparison: Comparison, of: str = "mean") -> tuple[str, str]:
+    """What a difference above and below 0 is called."""
+    if of == "spread":
+        return "more unequal", "less unequal"
+    up = comparison.spec.direction
+    return ("better", "worse") if up == "higher" else ("worse", "better") if up == "lower" else ("higher", "lower")
+
+
+def leading(comparison: Comparison) -> list[verdicts.Told]:
+    """What a comparison shows: of each total, and of its groups, all of one verdict in a sentence."""
+    totals = [
+        verdicts.Told(line.verdict.kind, f"{line.name}: {told_of(line, comparison)[1]}", line.covers)
+        for line in comparison.summary
+        if line.verdict is not None
+    ]
+    found = [(line.name, line.verdict) for line in comparison.lines if line.verdict is not None]
+    return [*totals, *verdicts.told(found, *_called(comparison))]
 
 
 def signed(value: float | None, comparison: Comparison) -> str:
@@ -148,10 +173,12 @@ def render(comparisons: Comparisons) -> str:
             page=comparisons,
             tables=[_drawn(comparison) for comparison in comparisons.comparisons],
             level=f"{comparisons.level:.0%}",
-            significant=SIGNIFICANT,
+            alpha=ALPHA,
+            rules=verdicts.RULES,
             tests=TESTS,
             used={line.test for comparison in comparisons.comparisons for line in [*comparison.lines, *comparison.summary]},
-            verdict=verdict,
+            told_of=told_of,
+            leading=leading,
             signed=signed,
             shown=shown,
             visible=visible,
@@ -190,7 +217,8 @@ def _console_table(comparison: Comparison, comparisons: Comparisons) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    caption = [
+    caption = [f"δ = {signed(comparison.margin, comparison).lstrip('+')}"] if comparison.margin else []
+    caption += [
         f"{name} rows are in {visible(run)} only"
         for name, run in ((comparison.only_first, comparison.first), (comparison.only_second, comparison.second))
         if name
@@ -206,6 +234,7 @@ def _console_table(comparison: Comparison, comparisons: Comparisons) -> Table:
         pad_edge=False,
     )
     table.add_column("Group", overflow="fold")
+    table.add_column("What it shows", overflow="fold")
     unit = "pp" if comparison.kind == "shift" else ""
     heads = [
         "n",
@@ -217,21 +246,20 @@ def _console_table(comparison: Comparison, comparisons: Comparisons) -> Table:
     ]
     for head in heads:
         table.add_column(Text(head), justify="right", overflow="fold")
-    table.add_column("Differs")
     for place, line in enumerate([*comparison.lines, *comparison.summary]):
         if place == len(comparison.lines) and place:
             table.add_row()
         interval = "" if line.low is None else f" [{signed(line.low, comparison)}, {signed(line.high, comparison)}]"
         missing = line.missing_first + line.missing_second
         cells = [
-            visible(line.name),
+            visible(f"{line.name} ({line.covers})" if line.covers else line.name),
+            " ".join(told_of(line, comparison)).strip() or "–",
             f"{line.n}" + (f" (−{missing})" if missing else ""),
             shown(line.first, comparison),
             shown(line.second, comparison),
             signed(line.difference, comparison) + interval,
             p_value(line.p),
-            p_value(line.p_holm),
-            " ".join(verdict(line, comparison)).strip(),
+            p_value(line.p_holm) + (f" of {line.family}" if line.p_holm is not None else ""),
         ]
         # Text, not str: rich would read square brackets as markup.
         table.add_row(*(Text(cell) for cell in cells))

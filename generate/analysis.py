@@ -23,6 +23,7 @@ from t2i_parity.dataset_builder.prompts import Prompt, rows_of
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import FloatArray, Mean, Paired, Resampling, estimate, ratio
+from t2i_parity.metrics._inference import new_group_interval
 from t2i_parity.metrics.bias_entropy import core as bias_entropy
 from t2i_parity.metrics.clip_score.spec import SPEC as CLIP_SCORE
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
@@ -127,9 +128,13 @@ def fragmentation_against_scores(
             if (unit := units[measure][row]) is not None:
                 cells[place_of[pairs[row]], :, language_of[languages[row]]] += np.array([unit, 1, score, 1])
         kept = [place for place in range(len(codes)) if cells[:, 1, place].sum()]
-        used = cells[:, :, kept].reshape(len(place_of), -1)
-        answer, ci = estimate(used, None, lambda sums, k=len(kept): _rho_of_sums(sums, k), ("rho",), resampling)  # type: ignore[misc]
-        totals = used.sum(axis=0).reshape(4, -1)
+        used = cells[:, :, kept].reshape(len(place_of), 4 * len(kept))
+        # No language has the measure where English is not among them, or no score at all.
+        answer: Record = {"rho": None}
+        ci: Record = {"ci": {"rho": [None, None]}} if resampling.n_resamples else {}
+        if kept:
+            answer, ci = estimate(used, None, lambda sums, k=len(kept): _rho_of_sums(sums, k), ("rho",), resampling)  # type: ignore[misc]
+        totals = used.sum(axis=0).reshape(4, len(kept))
         records.append(
             {
                 "measure": measure,
@@ -248,18 +253,61 @@ def _spearman(means: FloatArray, resampling: Resampling) -> Record:
 
 
 def by_kind(scores: Sequence[float | None], languages: Sequence[str], pairs: Sequence[str], kind: str, resampling: Resampling) -> Records:
-    """The mean of a score over the languages of each ``branch`` or ``script`` (§4.1): every language counts alike, however many rows."""
+    """The mean of a score over the languages of each ``branch`` or ``script`` (§4.1): every language counts alike, however many rows.
+
+    A record has the ``languages`` that the mean is over, and those ``without_score`` that it lacks; those that lack any come last.
+    """
     names = [str(getattr(LANGUAGES[code], kind)) for code in languages]
     answer = cross_lingual_gap.compute(
         list(scores), list(languages), groups=names, clusters=list(pairs),
         confidence_level=resampling.confidence_level, n_resamples=resampling.n_resamples, seed=resampling.seed,
     )  # fmt: skip
+    scored = {code for code, score in zip(languages, scores, strict=True) if score is not None and np.isfinite(score)}
     records = []
     for name, part in answer["by_group"].items():
         members = sorted({code for code, of in zip(languages, names, strict=True) if of == name}, key=list(LANGUAGES).index)
         ci = {"ci": {"mean": part["ci"]["mean"]}} if "ci" in part else {}
-        records.append({kind: name, "languages": members, "mean": part["mean"], **ci, "n": part["n"], "n_missing": part["n_missing"]})
-    return sorted(records, key=lambda record: -(record["mean"] if record["mean"] is not None else -np.inf))
+        records.append(
+            {
+                kind: name,
+                "languages": [code for code in members if code in scored],
+                "without_score": [code for code in members if code not in scored],
+                "mean": part["mean"],
+                **ci,
+                "n": part["n"],
+                "n_missing": part["n_missing"],
+            }
+        )
+    # A mean that lacks a language is no mean of its branch, and takes no place before one that lacks none.
+    return sorted(records, key=lambda record: (bool(record["without_score"]), -(record["mean"] if record["mean"] is not None else -np.inf)))
+
+
+def new_language(scores: Mapping[str, Sequence[float | None]], languages: Sequence[str], resampling: Resampling) -> Records:
+    """The mean score that is to be expected in a language that is not among the run's, were it one of the same kind, asked as much.
+
+    A record has ``score``, ``languages`` (how many have a score), ``expected`` with its prediction interval as ``ci``, ``n`` and
+    ``n_missing``. Fewer than three languages tell nothing of another, and have no record; so have scores when no intervals are wanted.
+
+    >>> (told,) = new_language({"a": [0.6, 0.7, 0.8, 0.7]}, ["en", "hi", "ar", "fr"], Resampling())
+    >>> round(told["expected"], 3), [round(end, 3) for end in told["ci"]["expected"]]
+    (0.7, [0.409, 0.991])
+    """
+    records = []
+    for name, values in scores.items() if resampling.n_resamples else ():
+        known: dict[str, list[float]] = {}
+        for code, value in zip(languages, values, strict=True):
+            if value is not None and np.isfinite(value):
+                known.setdefault(code, []).append(float(value))
+        ends = new_group_interval(np.array([np.mean(each) for each in known.values()]), float(resampling.confidence_level))
+        if ends is None:
+            continue
+        if all(0 <= value <= 1 for each in known.values() for value in each):
+            ends = max(ends[0], 0.0), min(ends[1], 1.0)
+        n = sum(map(len, known.values()))
+        mean = float(np.mean([np.mean(each) for each in known.values()]))
+        counts = {"languages": len(known), "expected": mean, "ci": {"expected": list(ends)}, "n": n, "n_missing": len(values) - n}
+        records.append({"score": name, **counts})
+    return records
 
 
 def demographics(people: Sequence[Sequence[Mapping[str, Any]] | None], languages: Sequence[str]) -> Records:
@@ -496,6 +544,8 @@ def analyse(
             add(f"{kind} {name}", f"{name} by {kind}", "Means over languages.", by_kind(values, languages, pairs, kind, resampling))
         records = transliteration_contrast(scores[name], rows, resampling)
         add(f"transliteration {name}", f"{name} in the own script and in Latin letters", "The same meanings in both.", records)
+    about = "Of a language like these, asked as much: Student’s t over the languages’ means."
+    add("new_language", "What to expect in a language that is not among these", about, new_language(own, languages, resampling))
     records = trade_offs(own, pairs, languages, resampling)
     add("trade_offs", "Trade-offs between scores of the same images", "Spearman’s ρ over meanings.", records)
     alignment = [aligned[0][row] for row in plain] if aligned else None

@@ -1,26 +1,32 @@
-"""Runs against each other, row by row: paired differences with intervals and corrected p-values, overall and per language.
+"""Runs against each other, row by row: paired differences with intervals, corrected p-values and verdicts, overall and per language.
 
 Two runs that were asked the same have for every prompt and seed a row each, so that what is compared is the difference within a row. Rows
-of one meaning (``pair_id``), as one prompt in ten languages, are not independent: they are resampled together, and tested together.
+of one meaning (``pair_id``), as one prompt in ten languages, are not independent: they vary together, and are tested together.
 
-- *Interval*: percentile bootstrap of the mean difference over meanings (the metrics' own).
+- *Interval*: that of a paired difference, with meanings as clusters (the metrics' own).
 - *Test*: a sign-flip permutation test of the same mean. If two runs did not differ, either could have made either row of a pair, so
   that the sign of a meaning's whole difference could as well be the other one. It tests the number that is shown, and needs neither a
   distribution nor the absence of ties and zeros, of which differences between images have many; Wilcoxon's test drops the zeros, and tests
   the median of pairwise means instead. For a score of 0 and 1 with one row a meaning it is McNemar's test, which then stands in its place.
-- *Correction*: Holm's, over the languages (varieties) of one table. The overall line is one test, and stands outside.
+- *Inequality and the worst language* are those of the true means, noise taken out and selection allowed for: a run whose images vary more
+  is not more unequal for that. Their p-values are of the intervals turned round.
+- *Correction*: Holm's, over all groups of one score on one subset, in all pairs of runs that are compared at once; a total is corrected
+  over the pairs of runs.
+- *Unequal sets*: only cells that both runs have are compared. Where one of them lacks a language, totals say what they cover, and show
+  no difference: leaving out what a run does worst would else be an advantage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 import numpy as np
 
-from t2i_parity.cards.compare import SIGNIFICANT, Comparison, Comparisons, Line
+from t2i_parity.cards.compare import Comparison, Comparisons, Line
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.dataset_builder.prompts import Prompt
@@ -30,21 +36,20 @@ from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import (
     N_PERMUTATIONS,
-    BoolArray,
     FloatArray,
     Resampling,
     Signature,
     cluster_sums,
-    correct_over_groups,
-    estimate,
     mcnemar_p,
-    ratio,
+    paired_interval,
     sign_flip_p,
 )
 from t2i_parity.metrics._common import compare as differing_keys
+from t2i_parity.metrics._inference import Difference, Ends, GroupMeans, extreme_difference, holm, inversion_p, spread_difference
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
-from t2i_parity.metrics.scores import ALL, Group, RowScore, ScoreSpec
+from t2i_parity.metrics.scores import ALL, Group, Interval, RowScore, Score, ScoreSpec
 from t2i_parity.metrics.stored import instrument
+from t2i_parity.metrics.verdicts import ALPHA, MARGINS, verdict
 
 JoinOn = Literal["prompt", "pair"]
 ScoredRow: TypeAlias = dict[str, Any]
@@ -53,14 +58,22 @@ ScoredRow: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CompareSettings:
-    """How runs are compared: what makes two rows the same, and how intervals and p-values are drawn."""
+    """How runs are compared: what makes two rows the same, and how intervals and p-values are made.
+
+    ``margin`` is δ in the scores' unit, None for each score's own.
+    """
 
     on: JoinOn = "prompt"
     all_pairs: bool = False
     confidence_level: float = 0.95
-    n_resamples: int = 1000
+    margin: float | None = None
     n_permutations: int = N_PERMUTATIONS
     seed: int = 0
+
+    def of(self, spec: ScoreSpec) -> ScoreSpec:
+        """The score with the margin that is taken here; 0 where none is known, within which nothing lies."""
+        own = MARGINS.get(spec.unit, 0.0) if spec.margin is None else spec.margin
+        return replace(spec, margin=own if self.margin is None else self.margin)
 
 
 def compare(runs: Sequence[Run], settings: CompareSettings, *, title: str = "Runs compared") -> Comparisons:
@@ -75,17 +88,20 @@ def compare(runs: Sequence[Run], settings: CompareSettings, *, title: str = "Run
     if len(kinds) > 1:
         raise InputError(f"{runs[0].url} and the others are runs of different kinds ({', '.join(sorted(kinds))}); compare like with like")
     try:
-        resampling = Resampling(settings.confidence_level, settings.n_resamples, settings.seed)
+        Resampling(settings.confidence_level, seed=settings.seed)
     except ValueError as error:
         raise InputError(str(error)) from error
+    if settings.margin is not None and not 0 < settings.margin < float("inf"):
+        raise InputError(f"--margin: expected a number above 0, in the unit of the scores, got {settings.margin:g}")
     names = _names(runs)
     sides = [_Side.of(run, name) for run, name in zip(runs, names, strict=True)]
     pairs = list(combinations(sides, 2)) if settings.all_pairs else [(sides[0], other) for other in sides[1:]]
     of_kind = _images if kinds == {"generation"} else _audits
     notes: dict[str, None] = {}
-    found: list[Comparison] = []
+    drafts: list[_Draft] = []
     for first, second in pairs:
-        found += of_kind(first, second, settings, resampling, notes)
+        drafts += of_kind(first, second, settings, notes)
+    found = _settled(drafts, settings.confidence_level)
     if not found:
         raise InputError(
             f"these runs share no score that single rows have ({'; '.join(notes) or 'no scores'}). "
@@ -99,22 +115,22 @@ def compare(runs: Sequence[Run], settings: CompareSettings, *, title: str = "Run
         comparisons=found,
         notes=list(notes),
         level=settings.confidence_level,
-        resamples=settings.n_resamples,
         permutations=settings.n_permutations,
         seed=settings.seed,
+        pairs=len(pairs),
     )
 
 
 def _too_few(comparison: Comparison) -> list[str]:
-    """Say so where no difference, however large, could be shown: of n meanings, the smallest p-value is 2 / 2ⁿ, times the tested groups."""
+    """Say so where no difference, however large, could be shown: of n meanings, the smallest p-value is 2 / 2ⁿ, times the family."""
     tested = [line for line in comparison.lines if line.p is not None]
-    least = min((len(tested) * 2.0 ** (1 - line.pairs) for line in tested), default=0.0)
-    if least < SIGNIFICANT:
+    least = min((line.family * 2.0 ** (1 - line.pairs) for line in tested), default=0.0)
+    if least < ALPHA:
         return []
     most = max(line.pairs for line in tested)
     return [
-        f"{comparison.spec.name} on {comparison.subset}: with at most {most} meanings in each of {len(tested)} groups, no Holm p can be "
-        f"below {min(1.0, least):.2f}; compare on more prompts"
+        f"{comparison.spec.name} on {comparison.subset}: with at most {most} meanings in each of {tested[0].family} groups, no Holm p can "
+        f"be below {min(1.0, least):.2f}; compare on more prompts"
     ]
 
 
@@ -122,6 +138,17 @@ def _names(runs: Sequence[Run]) -> list[str]:
     """Each run's name; runs that are called alike are told apart by their place."""
     names = [run.name for run in runs]
     return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
+
+
+def signatures_by_judge(judges: Mapping[str, str], scores: Iterable[Score]) -> dict[tuple[ScoreSpec, str, str], Signature]:
+    """The signature of every score by (score, judge, subset); ``judges`` has the signature of each judge of the scores' run."""
+    signed = {judge: instrument(text) for judge, text in judges.items()}
+    found: dict[tuple[ScoreSpec, str, str], Signature] = {}
+    for score in scores:
+        for judge, signature in signed.items():
+            if signature in score.signature.fields.values():
+                found.setdefault((score.spec, judge, score.subset), score.signature)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +168,8 @@ class _Side:
             raise InputError(f"{run.url} is not scored; score it first: t2i-parity score {run.url}")
         identity = run.record["identity"]
         model = identity.get("model", {})
-        judges = {judge: instrument(text) for judge, text in run.record.get("judges", {}).items()}
-        signatures: dict[tuple[ScoreSpec, str, str], Signature] = {}
-        for score in scores:
-            for judge, signature in judges.items():
-                if signature in score.signature.fields.values():
-                    signatures.setdefault((score.spec, judge, score.subset), score.signature)
+        judges = run.record.get("judges", {})
+        signatures = signatures_by_judge(judges, scores)
         asked = str(model.get("model", "")) if model else ", ".join(judges)
         guardrail = identity.get("guardrail")
         if guardrail:
@@ -184,7 +207,7 @@ def _check_signatures(first: _Side, second: _Side, spec: ScoreSpec, pair: tuple[
 # Images -------------------------------------------------------------------------------------------------------------
 
 
-def _images(first: _Side, second: _Side, settings: CompareSettings, resampling: Resampling, notes: dict[str, None]) -> Iterable[Comparison]:
+def _images(first: _Side, second: _Side, settings: CompareSettings, notes: dict[str, None]) -> Iterable[_Draft]:
     left, right = (_by_key(side, settings.on) for side in (first, second))
     shared = [key for key in left if key in right]
     if not shared:
@@ -199,15 +222,16 @@ def _images(first: _Side, second: _Side, settings: CompareSettings, resampling: 
                     f"{first.run.url} and {second.run.url} were asked different texts under the same prompt_id {key[0]!r}; "
                     "run both on the same prompts, or compare meanings: --on pair"
                 )
-    subsets = list(dict.fromkeys(row["subset"] for row in first.rows))
-    for subset in subsets:
+    for subset in dict.fromkeys(row["subset"] for row in [*first.rows, *second.rows]):
         only = [
             sum(row["subset"] == subset and key not in other for key, row in mine.items()) for mine, other in ((left, right), (right, left))
         ]
         keys = [key for key in shared if left[key]["subset"] == subset]
         if not keys:
+            notes[_nothing_shared(subset, first, second)] = None
             continue
         rows = [left[key] for key in keys]
+        asked = [Counter(row["language"] for row in side.values() if row["subset"] == subset) for side in (left, right)]
         for spec in (score for metric in specs().values() for score in metric.scores):
             if spec.row is None:
                 continue
@@ -217,10 +241,21 @@ def _images(first: _Side, second: _Side, settings: CompareSettings, resampling: 
                 pair = first.signatures[spec, judge, subset], second.signatures[spec, other, subset]
                 _check_signatures(first, second, spec, pair)
                 values = np.array(
-                    [[_number(of[key], name, spec.row, pair[0]) for of, name in ((left, judge), (right, other))] for key in keys],
+                    [[row_number(of[key], name, spec.row, pair[0]) for of, name in ((left, judge), (right, other))] for key in keys],
                     np.float64,
                 )
-                yield _level(first, second, spec, subset, judge, pair, rows, values, only, settings, resampling)
+                cells = _Cells(
+                    settings.of(spec),
+                    subset,
+                    pair,
+                    values,
+                    [str(row["pair_id"]) for row in rows],
+                    [str(row["language"]) for row in rows],
+                    asked,
+                    settings,
+                    binary=spec.row.binary,
+                )
+                yield _level(first, second, judge, cells, only)
         compared = {spec.metric for spec, _, _ in first.signatures if spec.row is not None}
         _note_the_rest(first, subset, compared, "has no scores of single rows, and is not compared", notes)
 
@@ -248,134 +283,226 @@ def _by_key(side: _Side, on: JoinOn) -> dict[tuple[Any, ...], ScoredRow]:
     return found
 
 
-def _number(row: ScoredRow, judge: str, score: RowScore, signature: Signature) -> float:
+def row_number(row: ScoredRow, judge: str, score: RowScore, signature: Signature) -> float:
+    """A row's score by a judge; NaN where it has none."""
     cell = row.get(f"{judge.replace('-', '_')}_{score.column}")
     return float("nan") if cell is None else score.read(cell, signature)
 
 
-def _level(
-    first: _Side,
-    second: _Side,
-    spec: ScoreSpec,
-    subset: str,
-    judge: str,
-    signatures: tuple[Signature, Signature],
-    rows: Sequence[ScoredRow],
-    values: FloatArray,
-    only: Sequence[int],
-    settings: CompareSettings,
-    resampling: Resampling,
-) -> Comparison:
-    assert spec.row is not None
-    clusters = [str(row["pair_id"]) for row in rows]
-    languages = [str(row["language"]) for row in rows]
+def _nothing_shared(subset: str, first: _Side, second: _Side) -> str:
+    return f"{first.name} and {second.name} share no row of {subset}, which is not compared"
+
+
+def _level(first: _Side, second: _Side, judge: str, cells: _Cells, only: Sequence[int]) -> _Draft:
     order = list(LANGUAGES)
-    codes = sorted(set(languages), key=lambda code: (order.index(code) if code in LANGUAGES else len(order), code))
-    lines = [
-        _line(
-            Group(language=code),
-            LANGUAGES[code].name if code in LANGUAGES else code,
-            _where(languages, code),
-            values,
-            clusters,
-            spec.row.binary,
-            settings,
-            resampling,
-        )
-        for code in codes
-    ]
-    summary = [_line(ALL, "All rows", np.ones(len(rows), bool), values, clusters, spec.row.binary, settings, resampling)]
-    if len(codes) > 1:
-        summary += _inequality(languages, codes, values, clusters, spec, resampling)
-    return Comparison(
-        spec=spec,
-        subset=subset,
+    codes = sorted({code for asked in cells.asked for code in asked}, key=lambda c: (order.index(c) if c in order else len(order), c))
+    names = {code: LANGUAGES[code].name if code in LANGUAGES else code for code in codes}
+    lines = [_line(cells, Group(language=code), names[code]) for code in codes]
+    covers = _covers(lines, first, second)
+    summary = [_line(cells, ALL, "All rows", covers)]
+    covered = [line.line.group["language"] for line in lines if line.line.n]
+    if len(covered) > 1:
+        summary += _inequality(cells, covers)
+    # Rows of a whole language that was left out lie in no line but its own, and are missing from every total.
+    left_out = sum(line.n_missing for line in lines if not line.line.n and line.line.group["language"] not in cells.codes)
+    summary = [replace(each, n_missing=each.n_missing + left_out) for each in summary]
+    comparison = Comparison(
+        spec=cells.spec,
+        subset=cells.subset,
         first=first.name,
         second=second.name,
         by=judge,
-        signature=signatures[0],
-        other_signature=signatures[1],
-        lines=_corrected(lines),
-        summary=summary,
-        joined_on=_KEY[settings.on],
+        signature=cells.signatures[0],
+        other_signature=cells.signatures[1],
+        lines=(),
+        summary=(),
+        joined_on=_KEY[cells.settings.on],
+        margin=cells.spec.margin or 0.0,
         only_first=only[0],
         only_second=only[1],
     )
+    return _Draft(comparison, lines, summary)
 
 
-def _where(values: Sequence[str], wanted: str) -> BoolArray:
-    return np.array([value == wanted for value in values])
+def _covers(lines: Sequence[_Drafted], first: _Side, second: _Side) -> str:
+    """What totals are over, where some group has no row that both runs were scored on; "" where none is left out."""
+    out = [line.line for line in lines if not line.line.n]
+    if not out:
+        return ""
+    told = []
+    for line in out:
+        lacking = [side.name for side, missing in ((first, line.missing_first), (second, line.missing_second)) if missing]
+        told.append(f"{line.name} is missing from {' and '.join(lacking)}" if lacking else f"{line.name} has no row in common")
+    return f"{len(lines) - len(out)} of {len(lines)} languages; {', '.join(told)}"
 
 
-def _line(
-    group: Group,
-    name: str,
-    chosen: BoolArray,
-    values: FloatArray,
-    clusters: Sequence[str],
-    binary: bool,
-    settings: CompareSettings,
-    resampling: Resampling,
-    *,
-    scale: float = 1.0,
-) -> Line:
-    """The rows of one group, (n, 2) values with NaN where missing: their means, the difference of these, its interval and its test."""
-    missing = int(np.isnan(values[chosen, 0]).sum()), int(np.isnan(values[chosen, 1]).sum())
+# Lines --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What one comparison is made from.
+
+    ``values`` is (n, 2), a row that both runs have and a run each, NaN where missing; ``clusters`` and ``codes`` are each row's meaning
+    and group. ``asked`` counts the rows of each group in each run, whether the other has them or not. ``bound`` is the largest difference
+    that a row can have before it is scaled.
+    """
+
+    spec: ScoreSpec
+    subset: str
+    signatures: tuple[Signature, Signature]
+    values: FloatArray
+    clusters: Sequence[str]
+    codes: Sequence[str]
+    asked: Sequence[Mapping[str, int]]
+    settings: CompareSettings
+    binary: bool = False
+    scale: float = 1.0
+    bound: float = 1.0
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Between what the runs' own numbers lie; None where that is not known."""
+        seen = self.values[~np.isnan(self.values)]
+        return (0.0, 1.0) if self.spec.unit == "fraction" and not ((seen < 0) | (seen > 1)).any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Drafted:
+    """A line before the family of its test is known.
+
+    ``n_missing`` rows lack their score in either run. ``largest`` is what one row can add to the difference, None for its unit's.
+    """
+
+    line: Line
+    n_missing: int
+    largest: float | None = None
+    describes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    comparison: Comparison
+    lines: Sequence[_Drafted]
+    summary: Sequence[_Drafted] = field(default=())
+
+
+def _line(cells: _Cells, group: Group, name: str, covers: str = "") -> _Drafted:
+    """The rows of one group: the runs' means, the difference of these, its interval and its test."""
+    settings, values = cells.settings, cells.values
+    code = next(iter(group.values()), None)
+    chosen = np.array([code is None or of == code for of in cells.codes], bool)
+    missing = [int(np.isnan(values[chosen, side]).sum()) for side in (0, 1)]
     kept = np.flatnonzero(chosen & ~np.isnan(values).any(axis=1))
+    n_missing = int(chosen.sum()) - len(kept)
+    if code is not None and not chosen.any():
+        there = [asked.get(code, 0) for asked in cells.asked]
+        missing = [max(0, there[1] - there[0]), max(0, there[0] - there[1])]
+        n_missing = max(there)
     if not len(kept):
-        return Line(group, name, None, None, None, None, None, 0, 0, *missing)
-    of = [clusters[row] for row in kept]
-    sums = np.column_stack([np.ones(len(kept)), scale * values[kept], scale * (values[kept, 1] - values[kept, 0])])
-    answer, interval = estimate(
-        sums, of, lambda total: ratio(total[..., 1:], total[..., :1]), ["first", "second", "difference"], resampling
-    )
-    low, high = interval["ci"]["difference"] if interval else (None, None)
+        line = Line(group, name, None, None, None, None, None, 0, 0, missing[0], missing[1], None, covers=covers)
+        return _Drafted(line, n_missing)
+    of = [cells.clusters[row] for row in kept]
+    first, second = cells.scale * values[kept].mean(axis=0)
     difference = values[kept, 1] - values[kept, 0]
+    bound = cells.bound if cells.bound != 1.0 or cells.ends else None
+    low, high = _scaled(paired_interval(values[kept, 0], values[kept, 1], of, settings.confidence_level, bound=bound), cells.scale)
     meanings = len(set(of))
-    if binary and meanings == len(kept):
+    if cells.binary and meanings == len(kept):
         test = "mcnemar"
         p = float(mcnemar_p(int((difference > 0).sum()), int((difference < 0).sum())))
     else:
         test = "permutation"
         p = sign_flip_p(cluster_sums(difference, of), settings.n_permutations, settings.seed)
-    of_both = (answer["first"], answer["second"], answer["difference"], low, high)
-    return Line(group, name, *of_both, len(kept), meanings, *missing, p, None, test)
+    shift = cells.scale * cluster_sums(difference, of).sum() / len(kept)
+    line = Line(
+        group, name, float(first), float(second), float(shift), low, high, len(kept), meanings, missing[0], missing[1], None, p,
+        test=test, covers=covers,
+    )  # fmt: skip
+    return _Drafted(line, n_missing, cells.scale * cells.bound)
 
 
-_OVER_LANGUAGES: Mapping[Literal["std", "worst"], str] = {"std": "Std over languages", "worst": "Worst language"}
+def _scaled(ends: Ends, scale: float) -> tuple[float | None, float | None]:
+    return (None, None) if ends is None else (scale * ends[0], scale * ends[1])
 
 
-def _inequality(
-    languages: Sequence[str], codes: Sequence[str], values: FloatArray, clusters: Sequence[str], spec: ScoreSpec, resampling: Resampling
-) -> list[Line]:
-    """How much more unequal the second run is than the first: the spread over language means, and the mean of the worst language."""
-    kept = np.flatnonzero(~np.isnan(values).any(axis=1))
-    here = np.array([[languages[row] == code for code in codes] for row in kept], np.float64).reshape(len(kept), len(codes))
-    k = len(codes)
-    sums = np.hstack([here, here * values[kept, :1], here * values[kept, 1:]])
+def _inequality(cells: _Cells, covers: str = "") -> list[_Drafted]:
+    """How much more unequal the second run is than the first, noise taken out; its worst language; and the spread as it is published."""
+    kept = np.flatnonzero(~np.isnan(cells.values).any(axis=1))
+    of, codes = [cells.clusters[row] for row in kept], [cells.codes[row] for row in kept]
+    low, high = cells.ends or (None, None)
+    first, second = (GroupMeans.of(cells.values[kept, side], codes, of, low=low, high=high) for side in (0, 1))
+    worst = cells.spec.direction != "lower"
+    level = cells.settings.confidence_level
+    lowest = [float(means.means.min() if worst else means.means.max()) for means in (first, second)]
+    spreads, stds = [first.spread(), second.spread()], [float(means.means.std()) for means in (first, second)]
+    missing = [int(np.isnan(cells.values[:, side]).sum()) for side in (0, 1)]
+    # A row moves the mean of its language, the smallest one's the most.
+    largest = len(kept) / min(codes.count(code) for code in first.codes)
 
-    def statistics(total: FloatArray) -> FloatArray:
-        first, second = (ratio(total[..., k * side : k * (side + 1)], total[..., :k]) for side in (1, 2))
-        worst = np.min if spec.direction == "higher" else np.max
-        parts = [first.std(axis=-1), second.std(axis=-1), worst(first, axis=-1), worst(second, axis=-1)]
-        return np.stack([*parts, parts[1] - parts[0], parts[3] - parts[2]], axis=-1)
+    def line(
+        name: str,
+        kind: Literal["spread", "worst", "std"],
+        numbers: Sequence[float | None],
+        found: Callable[[float], Difference],
+    ) -> _Drafted:
+        seen = found(level)
+        ends = None if seen is None else seen[1]
+        difference = None if numbers[0] is None or numbers[1] is None else numbers[1] - numbers[0]
+        p = None if ends is None else inversion_p(lambda level: (found(level) or (0.0, None))[1])
+        low, high = _scaled(ends, 1.0)
+        made = Line(
+            ALL, name, numbers[0], numbers[1], difference, low, high, len(kept), len(set(of)), missing[0], missing[1], None, p,
+            test=None if p is None else "inversion", covers=covers, of=kind,
+        )  # fmt: skip
+        return _Drafted(made, len(cells.values) - len(kept), largest, kind == "std")
 
-    names = ["std_first", "std_second", "worst_first", "worst_second", "std", "worst"]
-    of = [clusters[row] for row in kept]
-    answer, interval = estimate(sums, of, statistics, names, resampling)
-    missing = int(np.isnan(values[:, 0]).sum()), int(np.isnan(values[:, 1]).sum())
-    lines = []
-    for key, name in _OVER_LANGUAGES.items():
-        low, high = interval["ci"][key] if interval else (None, None)
-        first, second = answer[f"{key}_first"], answer[f"{key}_second"]
-        lines.append(Line(ALL, name, first, second, answer[key], low, high, len(kept), len(set(of)), *missing, of=key))
-    return lines
+    return [
+        line("Inequality of languages, noise taken out", "spread", spreads, lambda level: spread_difference(first, second, level)),
+        line("Worst language", "worst", lowest, lambda level: extreme_difference(first, second, level, worst=worst)),
+        line("Std of the means as published, noise and all", "std", stds, lambda level: None),
+    ]
 
 
-def _corrected(lines: Sequence[Line]) -> list[Line]:
-    """The lines with Holm's p-values over all of them."""
-    answer = correct_over_groups({"by_group": {str(place): {"p": line.p} for place, line in enumerate(lines)}}, "p")["by_group"]
-    return [replace(line, p_holm=answer[str(place)]["p_holm"]) for place, line in enumerate(lines)]
+def _settled(drafts: Sequence[_Draft], level: float) -> list[Comparison]:
+    """The comparisons with Holm's p-values over each family of tests, and with verdicts.
+
+    A family is all groups of one score on one subset, or one total of it, in every pair of runs.
+    """
+    families: dict[tuple[str, str, str], list[_Drafted]] = {}
+    for draft in drafts:
+        for part, drafted in (("group", draft.lines), ("total", draft.summary)):
+            for each in drafted:
+                if each.line.p is not None:
+                    of = (draft.comparison.spec.name, draft.comparison.subset, part if part == "group" else each.line.of)
+                    families.setdefault(of, []).append(each)
+    corrected: dict[int, tuple[float, int]] = {}
+    for family in families.values():
+        ps = holm([each.line.p for each in family if each.line.p is not None])
+        corrected |= {id(each): (p, len(family)) for each, p in zip(family, ps, strict=True)}
+
+    def told(draft: _Draft, drafted: Sequence[_Drafted]) -> list[Line]:
+        return [_with_verdict(each, draft.comparison, level, corrected.get(id(each))) for each in drafted]
+
+    return [replace(draft.comparison, lines=told(draft, draft.lines), summary=told(draft, draft.summary)) for draft in drafts]
+
+
+def _with_verdict(drafted: _Drafted, comparison: Comparison, level: float, corrected: tuple[float, int] | None) -> Line:
+    line = drafted.line
+    if drafted.describes:
+        return line
+    p, family = corrected or (None, 1)
+    interval = Interval.of((line.low, line.high), level, "paired")
+    signature = comparison.signature
+    score = Score(comparison.spec, comparison.subset, line.group, line.difference, line.n, drafted.n_missing, interval, signature)
+    found = verdict(score, p, family=family, largest=drafted.largest)
+    if line.n and line.difference is None:
+        # Too few meanings tell of noise, and nothing is missing.
+        found = replace(found, kind="undecided")
+    if line.covers and found.kind != "not measured":
+        # Of what a run leaves out nobody knows which way it would have gone.
+        found = replace(found, kind="not measured", turned_by=None)
+    return replace(line, verdict=found, p_holm=p, family=family)
 
 
 # Audits -------------------------------------------------------------------------------------------------------------
@@ -392,15 +519,15 @@ class _Pair(TypedDict):
     rows: tuple[ScoredRow, ScoredRow]
 
 
-def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: Resampling, notes: dict[str, None]) -> Iterable[Comparison]:
+def _audits(first: _Side, second: _Side, settings: CompareSettings, notes: dict[str, None]) -> Iterable[_Draft]:
     """Filters asked the same pairs: the difference of their shifts Δ, for each variety."""
     tables = [_pairs(side) for side in (first, second)]
-    subsets = list(dict.fromkeys(cells["subset"] for cells in tables[0].values()))
-    for subset in subsets:
+    for subset in dict.fromkeys(cells["subset"] for table in tables for cells in table.values()):
         left, right = ({key: cells for key, cells in table.items() if cells["subset"] == subset} for table in tables)
         shared = [key for key in left if key in right]
         if not shared:
-            raise InputError(f"{first.run.url} and {second.run.url} have no pair of {subset} in common; audit both on the same prompts")
+            notes[_nothing_shared(subset, first, second)] = None
+            continue
         for key in shared:
             if left[key]["texts"] != right[key]["texts"]:
                 raise InputError(
@@ -418,37 +545,28 @@ def _audits(first: _Side, second: _Side, settings: CompareSettings, resampling: 
                 # Which filter was asked is what is compared; all else must be the same.
                 _check_signatures(first, second, spec, pair, apart_from="filter")
                 values = np.array([[_shift(left[key], judge), _shift(right[key], other)] for key in keys], np.float64)
-                clusters = [key[0] for key in keys]
-                varieties = [key[1] for key in keys]
-                lines = [
-                    _line(
-                        Group(variety=code),
-                        variety_name(code),
-                        _where(varieties, code),
-                        values,
-                        clusters,
-                        False,
-                        settings,
-                        resampling,
-                        scale=100.0,
-                    )
-                    for code in dict.fromkeys(varieties)
-                ]
-                yield Comparison(
-                    spec=spec,
+                asked = [Counter(key[1] for key in side if side[key]["label"] == label) for side in (left, right)]
+                clusters, varieties = [key[0] for key in keys], [key[1] for key in keys]
+                # A shift is from −1 to 1, and so the difference of two from −2 to 2.
+                cells = _Cells(settings.of(spec), subset, pair, values, clusters, varieties, asked, settings, scale=100.0, bound=2.0)
+                comparison = Comparison(
+                    spec=cells.spec,
                     subset=subset,
                     first=first.name,
                     second=second.name,
                     by=judge if judge == other else f"{judge}, {other}",
                     signature=pair[0],
                     other_signature=pair[1],
-                    lines=_corrected(lines),
+                    lines=(),
                     # No line over all varieties: it would weigh them by how many pairs each happens to have.
-                    summary=[],
+                    summary=(),
                     joined_on="pair_id and variety",
+                    margin=cells.spec.margin or 0.0,
                     only_first=sum(key not in right for key in left if left[key]["label"] == label),
                     only_second=sum(key not in left for key in right if right[key]["label"] == label),
                 )
+                codes = dict.fromkeys(code for each in asked for code in each)
+                yield _Draft(comparison, [_line(cells, Group(variety=code), variety_name(code)) for code in codes])
         _note_the_rest(first, subset, ["dialect_penalty"], "is not compared: its numbers are on each filter’s own scale", notes)
 
 

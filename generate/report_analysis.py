@@ -144,6 +144,10 @@ def _kind(title: str, records: Sequence[Record]) -> list[Block]:
     return [_table(title, records, head, figure=_dots(records, head, ["mean"], "Mean over languages"))]
 
 
+def _new_language(title: str, records: Sequence[Record]) -> list[Block]:
+    return [_table(title, records, "score", figure=_dots(records, "score", ["expected"], "Expected mean, with a prediction interval"))]
+
+
 def _trade_offs(title: str, records: Sequence[Record]) -> list[Block]:
     """One table, and one plot of all pairs where there are no more than shapes to tell them apart."""
     told = [{"scores": f"{each['first']} and {each['second']}", **each} for each in records]
@@ -215,7 +219,7 @@ PLACES: tuple[_Place, ...] = (
         "analysis-families",
         "Branches and scripts",
         "Scores by the family branch and by the script of languages. Every language counts alike, however many images it has.",
-        {"branch": _kind, "script": _kind},
+        {"branch": _kind, "script": _kind, "new_language": _new_language},
     ),
     _Place(
         "analysis-trade-offs",

@@ -302,15 +302,16 @@ def compare(
     all_pairs: bool = False,
     on: str = "prompt",
     confidence: float = 0.95,
-    resamples: int = 1000,
+    margin: float | None = None,
     permutations: int = 9999,
     seed: int = 0,
     out: Place | None = None,
     title: str = "Runs compared",
 ) -> Comparisons:
-    """Compare scored runs row by row with the first one, or every two: differences, intervals, and p-values corrected after Holm.
+    """Compare scored runs row by row with the first one, or every two: verdicts, differences, intervals, p-values corrected after Holm.
 
-    Rows are matched ``on`` their prompt, or their "pair" (meaning and language). With ``out``, the page is written there.
+    Rows are matched ``on`` their prompt, or their "pair" (meaning and language). ``margin`` is the difference δ within which two runs are
+    equivalent, in the scores' unit; each score's own when left out. With ``out``, the page is written there.
 
     >>> compare(["runs/light", "runs/heavy"]).save("compare.html")  # doctest: +SKIP
     """
@@ -319,7 +320,7 @@ def compare(
 
     if on not in ("prompt", "pair"):
         raise InputError(f"--on {on!r}: expected prompt or pair")
-    how = CompareSettings("prompt" if on == "prompt" else "pair", all_pairs, confidence, resamples, permutations, seed)
+    how = CompareSettings("prompt" if on == "prompt" else "pair", all_pairs, confidence, margin, permutations, seed)
     found = Comparisons(compare_runs([open_run(run) for run in runs], how, title=title))
     if out is not None:
         found.save(out)

@@ -68,11 +68,11 @@ def margin_of(spec: ScoreSpec) -> float:
     return MARGINS[spec.unit] if spec.margin is None else spec.margin
 
 
-def verdict(difference: Score, p: float | None, *, family: int = 1) -> Verdict:
+def verdict(difference: Score, p: float | None, *, family: int = 1, largest: float | None = None) -> Verdict:
     """The verdict on one difference, from its score and from its p-value, corrected already over ``family`` tests.
 
     Without a p-value the interval takes the test's place: it differs where the interval leaves out 0. An interval without width is
-    none: no sample can give it.
+    none: no sample can give it. ``largest`` is what one row can add to the difference, where that is not what its unit says.
 
     >>> from t2i_parity.metrics._common import Signature
     >>> from t2i_parity.metrics.scores import ALL
@@ -95,7 +95,7 @@ def verdict(difference: Score, p: float | None, *, family: int = 1) -> Verdict:
         shown = not interval.low <= 0 <= interval.high if p is None else p < ALPHA
         within = -margin < interval.low and interval.high < margin
         kind = "differs" if shown else "equivalent" if within else "undecided"
-        turned_by = _turned_by(kind, value, interval, spec.unit, margin, n)
+        turned_by = _turned_by(kind, interval, _LARGEST.get(spec.unit) if largest is None else largest, margin, n)
     elif p is not None and p < ALPHA:
         kind = "differs"
     may_turn = turned_by is None or turned_by <= missing
@@ -109,9 +109,8 @@ def _smallest(interval: Interval, family: int) -> float:
     return error * float(norm.ppf(1 - ALPHA / 2 / family) + norm.ppf(POWER))
 
 
-def _turned_by(kind: Kind, value: float, interval: Interval, unit: Unit, margin: float, n: int) -> int | None:
+def _turned_by(kind: Kind, interval: Interval, largest: float | None, margin: float, n: int) -> int | None:
     """So many rows at the worst end bring the interval's nearer end over the line that the verdict stands on."""
-    largest = _LARGEST.get(unit)
     if largest is None or kind not in ("differs", "equivalent"):
         return None
     if kind == "differs":

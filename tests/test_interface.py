@@ -34,7 +34,7 @@ made: int = run.tallies["images"].done
 page: str = tp.report([run]).html()
 n: int = len(scores)
 try:
-    numbers = tp.compare([run, "runs/other"], resamples=0).as_json()
+    numbers = tp.compare([run, "runs/other"], margin=0.1).as_json()
 except tp.InputError as error:
     print(str(error))
 """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from t2i_parity.cards.board import Axis, Board, Entry, Table, Value, without_sign
+from t2i_parity.cards.board import Axis, Board, Entry, Table, Value, extreme, without_sign
 from t2i_parity.cards.board import Group as Column
 from t2i_parity.dataset_builder.countries import countries
 from t2i_parity.dataset_builder.languages import LANGUAGES
@@ -35,7 +34,7 @@ class _Key:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A record in one table: its scores there by group, and the recorded spread of them."""
+    """A record in one table: its scores there by group, and the recorded spread of them, noise taken out."""
 
     record: ResultRecord
     scores: Mapping[Group, Score]
@@ -98,7 +97,7 @@ def _members(record: ResultRecord) -> dict[_Key, _Member]:
     spreads = {
         of: groups[ALL]
         for (spec, signature), groups in by_score.items()
-        if spec == GAP["std"] and ALL in groups and isinstance(of := signature.fields.get("of"), Signature)
+        if spec == GAP["spread"] and ALL in groups and isinstance(of := signature.fields.get("of"), Signature)
     }
     found = {}
     for (spec, signature), groups in by_score.items():
@@ -130,6 +129,7 @@ def _table(key: _Key, members: Sequence[_Member], expected: Mapping[Group, int],
         entries=[_entry(key, member, cells, hub) for member in members],
         direction=spec.direction,
         unit=spec.unit,
+        level=_level(members),
     )
 
 
@@ -139,11 +139,10 @@ def _entry(key: _Key, member: _Member, expected: Mapping[Group, int], hub: str) 
     cells = {group[key.axis]: _value(scores[group]) for group in expected if group in scores}
     if key.spec.direction == "zero":
         # No number over all varieties is recorded: it would weigh them by how many pairs each happens to have.
-        overall = max(map(without_sign, cells.values()), key=lambda size: -1.0 if size.value is None else size.value)
-        spread = Value(None)
+        overall = extreme(map(without_sign, cells.values()), lowest=False, level=_level([member]), ends=(0.0, math.inf))
     else:
         overall = _value(scores[ALL]) if ALL in scores else Value(None)
-        spread = _value(member.spread) if member.spread else _spread(cells)
+    spread = _value(member.spread) if member.spread else Value(None)
     observed = {cell.group: cell.observed for cell in record.cells}
     missing = []
     for group, rows in expected.items():
@@ -163,7 +162,13 @@ def _entry(key: _Key, member: _Member, expected: Mapping[Group, int], hub: str) 
         submitter=record.submitter.user if record.submitter.name is None else f"{record.submitter.name} ({record.submitter.user})",
         missing=missing,
         links=_links(record, hub),
+        by_meaning=_by_meaning(key, record),
     )
+
+
+def _by_meaning(key: _Key, record: ResultRecord) -> tuple[float | None, ...]:
+    of = (key.spec.metric, key.spec.key, key.signature)
+    return next((each.means for each in record.by_meaning if (each.metric, each.key, each.signature) == of), ())
 
 
 def _links(record: ResultRecord, hub: str) -> list[tuple[str, str]]:
@@ -182,10 +187,9 @@ def _value(score: Score) -> Value:
     return Value(score.value, *score.ends, score.n, score.n_missing)
 
 
-def _spread(cells: Mapping[str, Value]) -> Value:
-    """The standard deviation of the cells, without an interval, where none is recorded."""
-    values = [cell.value for cell in cells.values() if cell.value is not None]
-    return Value(float(np.std(values)) if len(values) > 1 and len(values) == len(cells) else None)
+def _level(members: Sequence[_Member]) -> float:
+    """The level of the records' intervals, the lowest of several."""
+    return min((score.interval.level for member in members for score in member.scores.values() if score.interval is not None), default=0.95)
 
 
 # Names --------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ from t2i_parity.generate.run import Run, fingerprint, image_features, image_id, 
 from t2i_parity.generate.score import computed
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics.scores import Group, Row, Score
-from t2i_parity.validation.results import Cell
+from t2i_parity.validation.by_meaning import by_meaning
+from t2i_parity.validation.results import Cell, Meanings
 
 Verdict = Literal["holds", "note", "fault"]
 TOKENIZERS = ("google/mt5-base", "tekken")
@@ -73,11 +74,12 @@ def told(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What became of a run: what was found, the scores computed anew, and the cells of each subset."""
+    """What became of a run: what was found, the scores computed anew, and the cells and scores by meaning of each subset."""
 
     findings: tuple[Finding, ...]
     scores: tuple[Score, ...] = ()
     cells: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
+    by_meaning: Mapping[str, tuple[Meanings, ...]] = field(default_factory=dict)
 
 
 # The prompts --------------------------------------------------------------------------------------------------------
@@ -239,13 +241,14 @@ def examine(source: Source, record: Mapping[str, Any], edition: Prompts) -> Exam
             findings.append(Finding.of("observations", faults, f"by {', '.join(judges) or 'nobody'}, once an image or prompt"))
             if faults:
                 return Examined(tuple(findings))
-            scores = computed(run, settings).scores
+            scored = computed(run, settings)
+            meanings = by_meaning(scored, {judge: run.observations(judge).read(["judge"])["judge"][0].as_py() for judge in judges})
             cells = _cells(run, kept, list(rows.values()))
         except InputError as error:
             return Examined((*findings, Finding.of("run", [str(error)], "")))
         except _ODD as error:
             return Examined((*findings, Finding.of("run", [f"nothing can be computed from this ({first_line(error)})"], "")))
-    return Examined(tuple(findings), tuple(without_calibration(scores)), cells)
+    return Examined(tuple(findings), tuple(without_calibration(scored.scores)), cells, meanings)
 
 
 def without_calibration(scores: Iterable[Score]) -> list[Score]:
@@ -430,6 +433,8 @@ def differences(claimed: Iterable[Score], found: Iterable[Score]) -> list[str]:
             ("n", score.n, other.n),
             ("n_missing", score.n_missing, other.n_missing),
             ("interval", _how(score), _how(other)),
+            # Records of version 0.1 have none.
+            ("reason", score.reason or other.reason, other.reason),
         ):
             if one != another:
                 faults.append(f"{_where(score)}: {name} {_short(one)} is claimed, and it is {_short(another)}")

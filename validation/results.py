@@ -50,6 +50,7 @@ FOLDER = "results"
 MAX_BYTES = 4 * 2**20
 """No record is longer: 5,000 scores with long signatures take about 3 MiB."""
 MAX_SCORES, MAX_CELLS, MAX_SAMPLES = 5_000, 1_000, 24
+MAX_MEANINGS, MAX_BY_MEANING = 20_000, 24
 AXES = ("language", "variety", "country")
 """By what cells are cut."""
 ID_DIGITS = 16
@@ -217,6 +218,18 @@ class ScoreEntry(_Part):
         return self
 
 
+class Meanings(_Part):
+    """One score by meaning: the mean over the rows of each, meanings in the order of their ids, None for one without a score.
+
+    Two models that answered the same prompts are compared meaning by meaning by these.
+    """
+
+    metric: Name
+    key: Name
+    signature: SignatureText
+    means: Annotated[tuple[Number | None, ...], Field(min_length=1, max_length=MAX_MEANINGS)]
+
+
 class Sample(_Part):
     """One image to look at: its path inside the run's repository."""
 
@@ -252,6 +265,7 @@ class ResultRecord(_Record):
     scores: Annotated[tuple[ScoreEntry, ...], Field(min_length=1, max_length=MAX_SCORES)]
     cells: Annotated[tuple[Cell, ...], Field(min_length=1, max_length=MAX_CELLS)]
     samples: Annotated[tuple[Sample, ...], Field(max_length=MAX_SAMPLES)] = ()
+    by_meaning: Annotated[tuple[Meanings, ...], Field(max_length=MAX_BY_MEANING)] = ()
     _first_id: str = PrivateAttr("")
     """Of a file of schema_version 1, the id under which it is known; "" for the others."""
     _first_scores: tuple[ScoreEntry, ...] = PrivateAttr(())
@@ -280,6 +294,11 @@ class ResultRecord(_Record):
         if self.run.started > self.submitted:
             raise ValueError(f"the run started at {self.run.started:%Y-%m-%dT%H:%MZ}, after it was submitted")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Records from before there were any keep their ids.
+        return {name: value for name, value in handler(self).items() if value or name != "by_meaning"}
 
     @cached_property
     def id(self) -> str:
@@ -322,7 +341,7 @@ class ResultRecord(_Record):
         content = self.model_dump(mode="json")
         parts = []
         for key, value in content.items():
-            if key in ("scores", "cells", "samples") and value:
+            if key in ("scores", "cells", "samples", "by_meaning") and value:
                 lines = ",\n  ".join(json.dumps(item, ensure_ascii=False, allow_nan=False) for item in value)
                 parts.append(f" {json.dumps(key)}: [\n  {lines}\n ]")
             else:
@@ -645,6 +664,7 @@ def new_record(
     repository: str | None = None,
     revision: str | None = None,
     samples: Iterable[Sample] = (),
+    by_meaning: Iterable[Meanings] = (),
     supersedes: str | None = None,
 ) -> ResultRecord:
     """The record of a scored run: ``run`` is what its run.json holds.
@@ -669,6 +689,7 @@ def new_record(
         "submitted": submitted.isoformat(),
         "submitter": submitter.model_dump(mode="json"),
         "samples": [sample.model_dump(mode="json") for sample in samples],
+        "by_meaning": [each.model_dump(mode="json") for each in by_meaning],
         "supersedes": supersedes,
     }
     return parse(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"), f"the record of {model.id} on {subset}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.dataset_builder.prompts import Prompts
 from t2i_parity.generate.run import Run
 from t2i_parity.metrics.scores import Score
+from t2i_parity.validation.by_meaning import differences_by_meaning
 from t2i_parity.validation.examination import (
     Examined,
     Finding,
@@ -90,7 +91,7 @@ def check(url: str, prompts: Sequence[str]) -> Checked:
     examined = examine(Source(url), run.record, edition)
     finding = Finding.of("scores", differences(scores, examined.scores), f"all {len(scores):,} come out again from the observations")
     findings = (*examined.findings, finding) if examined.scores else examined.findings
-    return Checked(run, edition, Examined(findings, examined.scores, examined.cells), tuple(scores))
+    return Checked(run, edition, replace(examined, findings=findings), tuple(scores))
 
 
 def _places(prompts: Sequence[str], record: Mapping[str, Any]) -> list[str]:
@@ -157,6 +158,7 @@ def records(
             "model": model,
             "subset": subset,
             "cells": checked.examined.cells[subset],
+            "by_meaning": checked.examined.by_meaning.get(subset, ()),
             "submitter": Submitter(user=submitter),
             "submitted": submitted,
             "repository": None if place is None else place.repository,
@@ -380,6 +382,7 @@ def _run_findings(record: ResultRecord, prompts: Sequence[str]) -> list[Finding]
         if (entry.direction, entry.unit) != (score.spec.direction, score.spec.unit)
     ]
     faults += differences(record.read(), found)
+    faults += differences_by_meaning(record.by_meaning, examined.by_meaning.get(record.subset, ()))
     findings.append(Finding.of("scores", faults, f"all {len(found):,} come out again from the observations"))
     findings.append(_cells_finding(record, examined.cells.get(record.subset, ())))
     if there["kind"] == "generation":

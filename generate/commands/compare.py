@@ -16,14 +16,16 @@ def compare(
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every two of them.")] = False,
     on: Annotated[str, typer.Option(metavar="prompt|pair", help="Rows are matched by prompt_id, or by meaning and language.")] = "prompt",
     confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 1000,
+    margin: Annotated[
+        float | None, typer.Option(metavar="δ", help="Differences within ±δ are equivalent, in the scores' unit; else 0.05, or 5 pp.")
+    ] = None,
     permutations: Annotated[int, typer.Option(min=99, help="Sign flips drawn for a p-value.")] = 9999,
-    seed: Annotated[int, typer.Option(help="Seed of bootstrap and sign flips.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the sign flips.")] = 0,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write every number here.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the comparison as a page here.")] = None,
     title: Annotated[str, typer.Option(help="The page's title.")] = "Runs compared",
 ) -> None:
-    """Compare runs row by row: paired differences with intervals and Holm-corrected p-values, per language and overall.
+    """Compare runs row by row: what differs, is equivalent or undecided, with paired differences and Holm's p, per language and overall.
 
     Example: t2i-parity compare runs/glyph-light runs/glyph-heavy --out compare.html
     """
@@ -35,7 +37,7 @@ def compare(
         all_pairs=all_pairs,
         on=on,
         confidence=confidence,
-        resamples=resamples,
+        margin=margin,
         permutations=permutations,
         seed=seed,
         out=out,

@@ -9,7 +9,7 @@ Means of small samples scatter even where all groups are served alike, so that t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,6 +29,7 @@ from .common import (
 )
 
 Ends: TypeAlias = tuple[float, float] | None
+Difference: TypeAlias = tuple[float, Ends] | None
 # Less variance than this is rounding.
 _ROUNDING = 1e-24
 # Beyond this a noncentral F is not computed exactly.
@@ -273,6 +274,29 @@ class GroupMeans:
         return [(1 + int(before[place].sum()), k - int(before[:, place].sum())) for place in range(k)]
 
 
+def new_group_reach(means: FloatArray, level: float = 0.95, *, several: int = 1) -> FloatArray:
+    """How far from the mean of k groups' means (…, k), three or more, that of one more is to be expected: (…).
+
+    A prediction interval by Student's t with k − 1 degrees of freedom, for groups that are a sample of many, normally distributed, and
+    sampled as much each; ``several`` of them hold at once (Bonferroni).
+    """
+    k = means.shape[-1]
+    reach: FloatArray = scipy.stats.t.ppf(1 - (1 - level) / 2 / several, k - 1) * means.std(axis=-1, ddof=1) * math.sqrt(1 + 1 / k)
+    return reach
+
+
+def new_group_interval(means: FloatArray, level: float = 0.95) -> Ends:
+    """Where the mean of one more group is to be expected, by :func:`new_group_reach`; None below three groups.
+
+    >>> [round(end, 3) for end in new_group_interval(np.array([0.6, 0.7, 0.8, 0.7]))]
+    [0.409, 0.991]
+    """
+    if len(means) < 3:
+        return None
+    mean, reach = float(means.mean()), float(new_group_reach(means, level))
+    return mean - reach, mean + reach
+
+
 def worst_shares(
     values: FloatArray, groups: Sequence[str], clusters: Sequence[str] | None, resampling: Resampling, *, higher_is_better: bool = True
 ) -> dict[str, float]:
@@ -320,19 +344,48 @@ def holm(ps: Sequence[float]) -> list[float]:
     return found
 
 
-def spread_difference(first: GroupMeans, second: GroupMeans, level: float = 0.95) -> tuple[float, Ends] | None:
+def spread_difference(first: GroupMeans, second: GroupMeans, level: float = 0.95) -> Difference:
     """How much more unequal the second is: the difference of true spreads, with its interval from both (MOVER; Zou and Donner 2008).
 
     None where one of them has no spread.
     """
     spreads = first.spread(), second.spread()
-    ends = first.spread_interval(level), second.spread_interval(level)
-    if spreads[0] is None or spreads[1] is None or ends[0] is None or ends[1] is None:
+    if spreads[0] is None or spreads[1] is None:
         return None
-    difference = spreads[1] - spreads[0]
-    low = difference - math.hypot(spreads[1] - ends[1][0], ends[0][1] - spreads[0])
-    high = difference + math.hypot(ends[1][1] - spreads[1], spreads[0] - ends[0][0])
-    return difference, (low, high)
+    return _difference(spreads[0], first.spread_interval(level), spreads[1], second.spread_interval(level))
+
+
+def extreme_difference(first: GroupMeans, second: GroupMeans, level: float = 0.95, *, worst: bool = True) -> Difference:
+    """How far the lowest (else the highest) mean of the second is above that of the first, as :func:`spread_difference`."""
+    seen = [float(means.means.min() if worst else means.means.max()) for means in (first, second)]
+    return _difference(seen[0], first.extreme_interval(level, worst=worst), seen[1], second.extreme_interval(level, worst=worst))
+
+
+def _difference(first: float, of_first: Ends, second: float, of_second: Ends) -> Difference:
+    if of_first is None or of_second is None:
+        return None
+    difference = second - first
+    low = difference - math.hypot(second - of_second[0], of_first[1] - first)
+    return difference, (low, difference + math.hypot(of_second[1] - second, first - of_first[0]))
+
+
+def inversion_p(interval: Callable[[float], Ends]) -> float:
+    """The p-value of no difference from its interval at any level: 1 less the highest level that leaves out 0, to a part in a hundred.
+
+    Never below 1 in 10,000, and 1 where not even half of the level leaves out 0.
+    """
+
+    def leaves_out(p: float) -> bool:
+        ends = interval(1 - p)
+        return ends is not None and not ends[0] <= 0 <= ends[1]
+
+    low, high = 1e-4, 0.5
+    if leaves_out(low) or not leaves_out(high):
+        return low if leaves_out(low) else 1.0
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if leaves_out(middle) else (middle, high)
+    return high
 
 
 def _variance_at_ends(share: FloatArray, counts: FloatArray, variance: float) -> float:

@@ -104,7 +104,7 @@ PARITY = MetricSpec(
     "own quality that damages all languages' characters alike would score in it.",
     scores=(*_parity("precision", "Precision"), *_parity("ned_char", "Characters")),
     instrument="of",
-    place="none",
+    place="gap",
     order=11,
 )
 """Made beside every score of text rendering that two or more languages have."""

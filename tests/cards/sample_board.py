@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from t2i_parity.cards.board import Board, Entry, Group, Table, Value, without_sign
+from t2i_parity.cards.board import Board, Entry, Group, Table, Value, extreme, without_sign
 
 LANGUAGES = (
     Group("en", "English", "English"), Group("zh", "Chinese", "中文"), Group("hi", "Hindi", "हिन्दी"), Group("es", "Spanish", "Español"),
@@ -46,7 +46,7 @@ def entries(groups: Sequence[Group], n: int, seed: int, *, shift: bool = False) 
         std = (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
         overall = Value(mean, max(0.0, mean - 0.03), min(1.0, mean + 0.03), 40 * len(groups), 0)
         if shift:
-            overall = max((without_sign(cell) for cell in cells.values()), key=lambda size: size.value or 0.0)
+            overall = extreme(map(without_sign, cells.values()), lowest=False, ends=(0.0, 100.0))
         missing: Sequence[str] = ()
         if number % 29 == 7:
             cells.pop(groups[-1].code)

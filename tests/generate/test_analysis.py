@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 import scipy.stats
 from commands import command, error_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from judged_runs import content_run, row_of
 
 from t2i_parity.generate.analysis import (
@@ -24,15 +26,19 @@ from t2i_parity.generate.analysis import (
     demographics,
     fragmentation,
     fragmentation_against_scores,
+    new_language,
     trade_offs,
     transliteration_contrast,
 )
+from t2i_parity.generate.report_analysis import PLACES
 from t2i_parity.generate.run import Run, image_features
+from t2i_parity.metrics._inference import new_group_interval
 from t2i_parity.metrics.text_rendering_precision.common import Resampling
 from t2i_parity.metrics.text_rendering_precision.core import load_tokenizer
 
 REAL = os.environ.get("T2I_PARITY_REFERENCE")
 QUICK = Resampling(n_resamples=200)
+FEW = Resampling(n_resamples=20)
 NONE = Resampling(n_resamples=0)
 
 
@@ -146,6 +152,61 @@ def test_branches_count_their_languages_alike() -> None:
         ("Indo-Aryan", 0.2, ["hi"]),
     ]
     assert [each["script"] for each in by_kind(scores, ["es"] * 4 + ["hi"], list("abcab"), "script", NONE)] == ["Latn", "Deva"]
+
+
+def test_a_branch_that_lacks_a_language_takes_no_place_before_a_whole_one() -> None:
+    languages, pairs = ["es", "fr", "hi", "es", "fr", "hi"], list("aaabbb")
+    found = by_kind([0.9, None, 0.5, 0.9, None, 0.5], languages, pairs, "branch", NONE)
+    assert [(each["branch"], each["languages"], each["without_score"]) for each in found] == [
+        ("Indo-Aryan", ["hi"], []),
+        ("Romance", ["es"], ["fr"]),
+    ]
+
+
+def test_a_language_that_is_not_among_them_scores_within_the_interval_in_95_of_100() -> None:
+    rng = np.random.default_rng(0)
+    # Ten languages and an eleventh, whose true means are 0.06 apart; 0.03 of noise in each.
+    means = rng.normal(0.7, 0.06, (4000, 11)) + rng.normal(0, 0.03, (4000, 11))
+    held = 0
+    for row in means:
+        low, high = new_group_interval(row[:10]) or (0.0, 0.0)
+        held += low <= row[10] <= high
+    assert 0.93 <= held / 4000 <= 0.97
+    assert new_group_interval(np.array([0.5, 0.6])) is None
+    (told,) = new_language({"a": [0.5, 0.7, None, 0.9, 0.9], "b": [0.5, 0.5, None, None, None]}, ["en", "hi", "fr", "ar", "ar"], QUICK)
+    assert (told["score"], told["languages"], told["n"], told["n_missing"]) == ("a", 3, 4, 1)
+    assert told["expected"] == pytest.approx(0.7)
+    assert told["ci"]["expected"] == [0.0, 1.0], "a fraction has ends"
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.data())
+def test_any_mix_of_languages_dimensions_and_readers_is_analysed_and_no_gap_is_filled(data: st.DataObject) -> None:
+    codes = data.draw(st.lists(st.sampled_from(["en", "hi", "ar", "fr", "es", "zh"]), min_size=1, unique=True))
+    dead = data.draw(st.sets(st.sampled_from(codes)))
+    n = data.draw(st.integers(1, 6))
+    cells = list(product((str(number) for number in range(n)), codes))
+    rng = np.random.default_rng(n)
+    pairs, languages = [pair for pair, _ in cells], [code for _, code in cells]
+    scores = {name: [None if code in dead else float(rng.random()) for code in languages] for name in ("a", "b")}
+    scores["dead"] = [None] * len(cells)
+    tables = [by_kind(values, languages, pairs, kind, FEW) for values in scores.values() for kind in ("branch", "script")]
+    for table in tables:
+        for record in table:
+            assert (record["mean"] is None) == (not record["languages"])
+            assert not set(record["languages"]) & (set(record["without_score"]) | dead)
+        assert [bool(record["without_score"]) for record in table] == sorted(bool(record["without_score"]) for record in table)
+    tables += [trade_offs(scores, pairs, languages, FEW), new_language(scores, languages, FEW)]
+    texts = [f"{code} text" for code in languages]
+    tables += [fragmentation(texts, languages, pairs, letters)]
+    tables += [fragmentation_against_scores(texts, languages, pairs, values, letters, FEW) for values in scores.values()]
+    names = ["branch", "script"] * 3 + ["trade_offs", "new_language", "fragmentation"] + ["fragmentation"] * 3
+    blocks = {kind: make for place in PLACES for kind, make in place.blocks.items()}
+    for name, table in zip(names, tables, strict=True):
+        if table:
+            for block in blocks[name]("title", json.loads(json.dumps(table))):
+                assert len({len(row.cells) for row in block.rows}) == 1
+    assert all(record["rho"] is None for record in tables[6] if "dead" in (record["first"], record["second"]))
 
 
 def person(race: str, gender: str | None = "Male", age: str = "Adult") -> dict[str, Any]:
@@ -264,7 +325,7 @@ def test_a_run_is_analysed_whole(tmp_path: Path) -> None:
     assert [each["name"] for each in found["analyses"]] == [
         "fragmentation", "fragmentation against clip clip_score", "fragmentation against rater trigscore",
         "branch clip clip_score", "script clip clip_score", "transliteration clip clip_score",
-        "branch rater trigscore", "script rater trigscore", "transliteration rater trigscore", "trade_offs",
+        "branch rater trigscore", "script rater trigscore", "transliteration rater trigscore", "new_language", "trade_offs",
         "demographics annotator", "bias_by_alignment annotator", "culture curator", "culture_tags curator",
     ]  # fmt: skip
     by_name = {each["name"]: each["records"] for each in found["analyses"]}
@@ -278,7 +339,7 @@ def test_a_run_is_analysed_whole(tmp_path: Path) -> None:
     rho = scipy.stats.spearmanr([row["clip_clip_score"] for row in hindi], [row["rater_trigscore"] for row in hindi]).statistic
     assert math.isclose(told["rho"], rho, abs_tol=1e-12)
     assert "Language against culture tag, curator" in done.stdout
-    assert f"14 analyses in {run.url}/analysis.json" in done.stdout
+    assert f"15 analyses in {run.url}/analysis.json" in done.stdout
     again = tmp_path / "again.json"
     command("analyse", run.url, "--resamples", "0", "--edges", "0.2,0.3", "--json", again)
     other = json.loads(again.read_text(encoding="utf-8"))

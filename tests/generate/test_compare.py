@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+import re
+import shutil
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,19 +17,23 @@ import pytest
 import scipy.stats
 from browser import chromium, faults, low_contrast, show
 from commands import command, error_of
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from t2i_parity.cards.compare import Comparison, Comparisons, Line
 from t2i_parity.dataset_builder.errors import InputError
-from t2i_parity.generate.compare import CompareSettings, compare, sign_flip_p
+from t2i_parity.generate.compare import CompareSettings, compare
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.run import Run, image_features
 from t2i_parity.generate.score import score
+from t2i_parity.metrics._common import sign_flip_p
+from t2i_parity.metrics._inference import GroupMeans, extreme_difference, inversion_p, spread_difference
 from t2i_parity.metrics.scores import Group
 
 LANGUAGES = ("en", "hi", "ar")
 MEANINGS = 12
-QUICK = CompareSettings(n_resamples=200, n_permutations=999)
+QUICK = CompareSettings(n_permutations=999)
 SCORING = ScoreSettings(tokenizer="tekken", n_resamples=50)
 Values = dict[str, list[Any]]
 
@@ -77,7 +83,7 @@ def cosine(low: float, high: float) -> Callable[[random.Random], float]:
 
 
 def lines(comparison: Comparison) -> dict[str, Line]:
-    """Lines by language; those over all rows by "all", "std" and "worst"."""
+    """Lines by language; those over all rows by "all", "spread", "worst" and "std"."""
     by_language = {line.group["language"]: line for line in comparison.lines}
     return by_language | {{"mean": "all"}.get(line.of, line.of): line for line in comparison.summary}
 
@@ -89,6 +95,29 @@ def only(found: Comparisons, metric: str) -> Comparison:
 
 def values(run: Run, column: str) -> dict[str, float]:
     return {row["prompt_id"]: row[column] for row in run.scored().read().to_pylist()}
+
+
+def shown_of(spread: float, runs: int) -> dict[str, list[int]]:
+    """What is shown of the second of two runs over 64 meanings in ten languages, whose images vary six times as much as the first's.
+
+    Its languages' true means have the standard deviation ``spread``, the first's none. 1 above, −1 below, 0 for nothing shown.
+    """
+    codes = [f"l{place}" for place in range(10)]
+    apart = np.linspace(-1, 1, 10) / np.linspace(-1, 1, 10).std()
+    meanings = [f"{n}" for n in range(64) for _ in codes]
+    rng = np.random.default_rng(0)
+    found: dict[str, list[int]] = {"spread": [], "worst": []}
+    for _ in range(runs):
+        first, second = (
+            GroupMeans.of((0.7 + more * apart + rng.normal(0, sd, (64, 10))).ravel(), codes * 64, meanings,
+                          low=None, high=None)
+            for sd, more in ((0.05, 0), (0.3, spread))
+        )  # fmt: skip
+        for name, difference in (("spread", spread_difference(first, second)), ("worst", extreme_difference(first, second))):
+            assert difference is not None
+            low, high = difference[1] or (0, 0)
+            found[name].append(int(low > 0) - int(high < 0))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -115,11 +144,14 @@ def test_a_run_against_itself_differs_in_nothing(tmp_path: Path) -> None:
     }  # fmt: skip
     for comparison in found.comparisons:
         for line in [*comparison.lines, *comparison.summary]:
-            assert (line.difference, line.low, line.high) == (0.0, 0.0, 0.0)
+            assert line.difference == 0.0
             assert line.first == line.second
-            if line.test is not None:
-                assert line.p == 1.0
-            assert line.p_holm in (1.0, None)
+            if line.of == "std":
+                assert (line.verdict, line.p, line.low) == (None, None, None)
+                continue
+            assert line.low < 0 < line.high, "no sample shows that two runs are the same"
+            assert (line.p, line.p_holm) == (1.0, 1.0)
+            assert line.verdict.kind in ("equivalent", "undecided")
 
 
 def test_differences_intervals_and_tests_are_those_of_other_implementations(two: tuple[Run, Run]) -> None:
@@ -135,26 +167,46 @@ def test_differences_intervals_and_tests_are_those_of_other_implementations(two:
         exact = scipy.stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True)
         assert line.p == pytest.approx(exact.pvalue)
         assert line.test == "permutation"
-        interval = scipy.stats.bootstrap((differences,), np.mean, method="percentile", n_resamples=2000, rng=1).confidence_interval
-        assert line.low == pytest.approx(interval.low, abs=0.02)
-        assert line.high == pytest.approx(interval.high, abs=0.02)
+        assert differences.all(), "where rows differ in nothing, the interval is wider than Student's"
+        interval = scipy.stats.ttest_1samp(differences, 0).confidence_interval()
+        assert (line.low, line.high) == pytest.approx((interval.low, interval.high))
         assert (line.n, line.pairs) == (MEANINGS, MEANINGS)
     of_meaning = [sum(second[f"{m}-{code}"] - first[f"{m}-{code}"] for code in LANGUAGES) for m in range(MEANINGS)]
     exact = scipy.stats.permutation_test((of_meaning,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True)
     assert found["all"].p == pytest.approx(exact.pvalue)
-    assert found["all"].p_holm is None
+    assert (found["all"].p_holm, found["all"].family) == (found["all"].p, 1)
     assert (found["all"].n, found["all"].pairs) == (MEANINGS * len(LANGUAGES), MEANINGS)
     family = [line.p for line in comparison.lines]
     assert [line.p_holm for line in comparison.lines] == pytest.approx(multipletests(family, method="holm")[1].tolist())
+    assert {line.family for line in comparison.lines} == {len(LANGUAGES)}
 
 
-def test_inequality_is_the_difference_of_spreads_and_of_worst_languages(two: tuple[Run, Run]) -> None:
+def test_inequality_is_that_of_the_true_means_and_the_published_spread_only_describes(two: tuple[Run, Run]) -> None:
     found = lines(only(compare(two, QUICK), "clip_score.clip_score"))
     means = [[found[code].first for code in LANGUAGES], [found[code].second for code in LANGUAGES]]
     assert found["std"].difference == pytest.approx(np.std(means[1]) - np.std(means[0]))
+    assert (found["std"].low, found["std"].p, found["std"].verdict) == (None, None, None)
     assert found["worst"].difference == pytest.approx(min(means[1]) - min(means[0]))
-    assert found["std"].low < found["std"].difference < found["std"].high
-    assert found["std"].p is None
+    assert found["spread"].first <= found["std"].first
+    assert found["spread"].second <= found["std"].second
+    assert found["spread"].low < found["spread"].difference < found["spread"].high
+    assert 0 < found["spread"].p <= 1
+
+
+def test_a_noisier_run_is_not_more_unequal_and_a_more_unequal_one_is_found() -> None:
+    noisier = shown_of(0.0, 100)
+    assert noisier["spread"].count(1) <= 5
+    assert noisier["worst"].count(-1) <= 5
+    unequal = shown_of(0.12, 20)
+    assert unequal["spread"] == [1] * 20
+
+
+def test_a_p_value_is_of_the_interval_turned_round() -> None:
+    values = np.random.default_rng(0).normal(0.3, 1, 40)
+    test = scipy.stats.ttest_1samp(values, 0)
+    p = inversion_p(lambda level: tuple(map(float, test.confidence_interval(level))))
+    assert p == pytest.approx(test.pvalue, rel=0.01)
+    assert inversion_p(lambda level: (-1.0, 1.0)) == 1.0
 
 
 @pytest.mark.parametrize("n", [3, 12, 13, 200])
@@ -215,6 +267,11 @@ def test_a_group_without_a_score_has_none(tmp_path: Path) -> None:
     second = a_run(tmp_path / "second", rows=rows, clip__similarity=lambda rng: None if next(languages) == "hi" else 0.5)
     line = lines(only(compare([first, second], QUICK), "clip_score.clip_score"))["hi"]
     assert (line.first, line.second, line.difference, line.p, line.p_holm, line.n, line.missing_second) == (None,) * 5 + (0, MEANINGS)
+    found = lines(only(compare([first, second], QUICK), "clip_score.clip_score"))
+    assert (line.verdict.kind, found["ar"].verdict.kind) == ("not measured", "differs")
+    for total in ("all", "spread", "worst"):
+        assert found[total].covers == "2 of 3 languages; Hindi is missing from second"
+        assert found[total].verdict.kind == "not measured"
 
 
 def test_meanings_can_be_compared_where_the_words_differ(tmp_path: Path) -> None:
@@ -222,14 +279,85 @@ def test_meanings_can_be_compared_where_the_words_differ(tmp_path: Path) -> None
     second = a_run(tmp_path / "second", rows=plain_rows(prefix="typo-"), clip__similarity=lambda rng: 0.5)
     with pytest.raises(InputError, match=r"no row in common.*--on pair"):
         compare([first, second], QUICK)
-    found = compare([first, second], CompareSettings(on="pair", n_resamples=0))
+    found = compare([first, second], CompareSettings(on="pair"))
     assert lines(only(found, "clip_score.clip_score"))["all"].difference == 0.25
-    assert lines(only(found, "clip_score.clip_score"))["all"].low is None
     twice = a_run(tmp_path / "twice", rows=plain_rows() + plain_rows(prefix="typo-"), clip__similarity=lambda rng: 0.5)
     with pytest.raises(InputError, match="two rows with the same pair_id"):
         compare([twice, first], CompareSettings(on="pair"))
     with pytest.raises(InputError, match="have no row in common"):
         compare([first, a_run(tmp_path / "far", rows=plain_rows(range(50, 60)), clip__similarity=lambda rng: 0.5)], QUICK)
+
+
+# Verdicts
+
+
+def test_verdicts_are_the_four_by_the_margin_that_is_stated(two: tuple[Run, Run], tmp_path: Path) -> None:
+    found = lines(only(compare(two, QUICK), "clip_score.clip_score"))
+    assert (found["all"].verdict.kind, found["all"].verdict.direction, found["all"].verdict.margin) == ("differs", "more", 0.05)
+    near = a_run(tmp_path / "near", clip__similarity=lambda rng: 0.3 + rng.uniform(-0.002, 0.002))
+    same = a_run(tmp_path / "same", clip__similarity=lambda rng: 0.3 + rng.uniform(-0.002, 0.002))
+    kinds = {}
+    for margin in (None, 0.01, 0.0001):
+        told = lines(only(compare([near, same], replace(QUICK, margin=margin)), "clip_score.clip_score"))
+        kinds[margin] = {told[code].verdict.kind for code in LANGUAGES}
+    assert kinds == {None: {"equivalent"}, 0.01: {"equivalent"}, 0.0001: {"undecided"}}
+    for wrong in (0.0, -1.0, float("nan")):
+        with pytest.raises(InputError, match="--margin: expected a number above 0"):
+            compare(two, replace(QUICK, margin=wrong))
+
+
+def test_all_pairs_are_corrected_together(two: tuple[Run, Run], tmp_path: Path) -> None:
+    runs = [*two, a_run(tmp_path / "third", clip__similarity=cosine(0.25, 0.65))]
+    found = compare(runs, replace(QUICK, all_pairs=True))
+    assert found.pairs == 3
+    for part in ("lines", "all", "spread", "worst"):
+        family = [line for each in found.comparisons for line in (each.lines if part == "lines" else [lines(each)[part]])]
+        assert {line.family for line in family} == {len(family)} == {9 if part == "lines" else 3}
+        theirs = multipletests([line.p for line in family], method="holm")[1]
+        assert [line.p_holm for line in family] == pytest.approx(theirs.tolist())
+
+
+# Runs over unequal sets
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    folder = tmp_path_factory.mktemp("six")
+    return [a_run(folder / f"run-{n}", clip__similarity=cosine(0.1 + 0.05 * n, 0.5 + 0.05 * n)) for n in range(6)]
+
+
+def without(run: Run, folder: Path, codes: Collection[str], dimension: bool = False) -> Run:
+    """The same run without some languages; each third row of another dimension, or of none."""
+    target = folder / run.name
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(run.url, target)
+    made = Run.open(str(target))
+    table = made.scored().read()
+    rows = [row for row in table.to_pylist() if row["language"] not in codes and not (dimension and int(row["pair_id"]) % 3 == 0)]
+    made.scored().replace(pa.Table.from_pylist(rows, schema=table.schema))
+    return Run.open(str(target))
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(st.sets(st.sampled_from(LANGUAGES), max_size=2), st.booleans()), min_size=6, max_size=6))
+def test_six_runs_over_any_languages_and_dimensions_are_compared_and_none_gains(
+    six: list[Run], tmp_path_factory: pytest.TempPathFactory, left_out: list[tuple[set[str], bool]]
+) -> None:
+    folder = tmp_path_factory.mktemp("parts")
+    runs = [without(run, folder, *part) for run, part in zip(six, left_out, strict=True)]
+    has = {run.name: set(LANGUAGES) - part[0] for run, part in zip(runs, left_out, strict=True)}
+    assume(any(has["run-0"] & of for name, of in has.items() if name != "run-0"))
+    sharing = [run for run in runs[1:] if has[run.name] & has["run-0"]]
+    for comparison in compare([runs[0], *sharing], CompareSettings(n_permutations=99)).comparisons:
+        first, second = has[comparison.first], has[comparison.second]
+        told = lines(comparison)
+        assert set(told) >= first | second
+        for code in first ^ second:
+            assert (told[code].first, told[code].second, told[code].verdict.kind) == (None, None, "not measured")
+        for line in comparison.summary:
+            assert bool(line.covers) == (first != second)
+            if line.covers and line.verdict is not None:
+                assert (line.verdict.kind, line.verdict.n_missing > 0) == ("not measured", True)
 
 
 def test_too_few_meanings_are_said_to_be(tmp_path: Path) -> None:
@@ -238,6 +366,8 @@ def test_too_few_meanings_are_said_to_be(tmp_path: Path) -> None:
     found = compare([first, second], QUICK)
     assert any("at most 4 meanings in each of 3 groups, no Holm p can be below 0.38" in note for note in found.notes)
     assert [line.p_holm for line in found.comparisons[0].lines] == pytest.approx([0.375] * 3)
+    spread = lines(found.comparisons[0])["spread"]
+    assert (spread.difference, spread.p, spread.verdict.kind) == (None, None, "undecided")
 
 
 # What is refused
@@ -291,17 +421,22 @@ def test_what_cannot_be_compared_is_refused_or_noted(tmp_path: Path, two: tuple[
 def test_command_writes_tables_json_and_a_page(tmp_path: Path, two: tuple[Run, Run]) -> None:
     third = a_run(tmp_path / "<b>third", clip__similarity=cosine(0.1, 0.3))
     runs = [two[0].url, two[1].url, third.url]
-    done = command("compare", *runs, "--json", tmp_path / "c.json", "--out", tmp_path / "c.html", "--resamples", 100, "--all-pairs")
+    done = command("compare", *runs, "--json", tmp_path / "c.json", "--out", tmp_path / "c.html", "--all-pairs")
     assert done.stdout.count("clip_score.clip_score on lingt2i_content") == 3
-    assert "▼ worse" in done.stdout
+    assert "▼ worse, by" in " ".join(done.stdout.split())
     told = json.loads((tmp_path / "c.json").read_text())
     assert [(each["first"], each["second"]) for each in told["comparisons"]] == [
         ("first", "second"), ("first", "<b>third"), ("second", "<b>third"),
     ]  # fmt: skip
+    assert told["comparisons"][0]["lines"][0]["verdict"].keys() >= {"kind", "words", "margin", "smallest", "n_missing", "turned_by"}
     html = (tmp_path / "c.html").read_text(encoding="utf-8")
     assert "<b>third" not in html
+    told_first = re.findall(r"<li><bdi>(.*?)</bdi>", html)
+    assert any(each.startswith("All rows: better, by 0.") for each in told_first)
+    assert any(each.startswith("Inequality of languages, noise taken out: ") for each in told_first)
+    assert "no difference shown" not in html
     assert str(tmp_path) not in html
-    again = command("compare", *runs, "--json", tmp_path / "d.json", "--resamples", 100, "--all-pairs")
+    again = command("compare", *runs, "--json", tmp_path / "d.json", "--all-pairs")
     assert (tmp_path / "d.json").read_bytes() == (tmp_path / "c.json").read_bytes()
     assert again.returncode == 0
     assert len(json.loads((tmp_path / "d.json").read_text())["comparisons"]) == 3
@@ -317,7 +452,7 @@ def test_command_compares_audits_by_their_shifts(prompts: Path, tmp_path: Path, 
         command("audit-filter", *asked, "--out", run)
         command("score", run, "--resamples", 50)
         runs.append(run)
-    command("compare", *runs, "--json", tmp_path / "c.json", "--resamples", 200, "--permutations", 999)
+    command("compare", *runs, "--json", tmp_path / "c.json", "--margin", 10, "--permutations", 999)
     told = json.loads((tmp_path / "c.json").read_text())
     assert [(each["metric"], each["key"]) for each in told["comparisons"]] == [
         ("dialect_penalty", "delta_tpr_pp"), ("dialect_penalty", "delta_fpr_pp"),
@@ -335,6 +470,7 @@ def test_command_compares_audits_by_their_shifts(prompts: Path, tmp_path: Path, 
             assert line["second"] == pytest.approx(second)
             assert line["difference"] == pytest.approx(second - first)
             assert line["low"] <= line["difference"] <= line["high"]
+            assert line["verdict"]["margin"] == 10.0
             assert 0 < line["p"] <= line["p_holm"] <= 1
     assert "runs of different kinds" in error_of("compare", runs[0], two[0].url)
 
@@ -345,7 +481,7 @@ def test_command_compares_audits_by_their_shifts(prompts: Path, tmp_path: Path, 
 @pytest.fixture(scope="module")
 def page(two: tuple[Run, Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("page") / "compare.html"
-    command("compare", two[0].url, two[1].url, "--resamples", 200, "--out", file)
+    command("compare", two[0].url, two[1].url, "--out", file)
     return file
 
 
@@ -365,6 +501,6 @@ def test_browser_shows_the_page_wide_narrow_light_and_dark(page: Path) -> None:
         differences = browser.execute_script(
             "return Array.from(document.querySelectorAll('.measure .value'), e => e.textContent.replace('−', '-'))"
         )
-        assert len(places) == len(differences) == len(LANGUAGES) + 3
+        assert len(places) == len(differences) == len(LANGUAGES) + 4
         for (zero, at), told in zip(places, differences, strict=True):
             assert (at > zero - 1) if float(told) >= 0 else (at < zero + 1)

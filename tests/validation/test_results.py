@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 from commands import command, error_of
 from hub_clients import ask
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from loopback_hub import LoopbackHub
 
+from t2i_parity.cards.board import Board, overall_places, render
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
@@ -27,6 +30,7 @@ from t2i_parity.validation.board import gather
 from t2i_parity.validation.results import (
     MAX_BYTES,
     Cell,
+    Meanings,
     ResultFile,
     ResultRecord,
     Results,
@@ -45,6 +49,7 @@ NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)
 SIGNATURE = "text_rendering_precision|tok:tekken|reader:{tesseract|psm:7|v:5}|v:1.0"
 OTHER = "text_rendering_precision|tok:mt5|reader:{tesseract|psm:7|v:5}|v:1.0"
 EN, HI = Group(language="en"), Group(language="hi")
+CODES = ("en", "hi", "ar", "fr")
 PROMPTS = {"repository": "prompts", "config": "lingt2i_text", "split": "test", "content_sha256": "ab" * 32}
 
 
@@ -69,7 +74,7 @@ def record(
     scores = [
         score(ALL, value, signed, spec),
         *(score(group, value + 0.1 * place, signed, spec) for place, group in enumerate(cells)),
-        score(ALL, 0.05, Signature("cross_lingual_gap", {"mean": "languages", "of": signed}, "1.0"), GAP["std"]),
+        score(ALL, 0.05, Signature("cross_lingual_gap", {"mean": "languages", "of": signed}, "1.0"), GAP["spread"]),
     ]
     return new_record(
         {"kind": "generation", "identity": {"model": {"model": model}, "prompts": prompts}, "started": "2026-11-30T10:00:00+00:00"},
@@ -113,6 +118,34 @@ def test_a_record_comes_back_as_it_was() -> None:
     assert path_of(made) == "results/lab__model/1.0/lingt2i_text.json"
     assert path_of(made, first=False) == f"results/lab__model/1.0/lingt2i_text.{made.id}.json"
     assert record(value=0.51).id != made.id
+
+
+def test_a_record_keeps_how_intervals_were_made_and_why_there_is_none() -> None:
+    whole = json.loads(record().as_json())
+    assert all("reason" not in entry for entry in whole["scores"]), "a record without reasons keeps its id"
+    whole["scores"][0]["method"] = "wilson, effective size"
+    whole["scores"][1] |= {"interval": None, "level": None, "method": None, "reason": "3 clusters, fewer than 5"}
+    made = parse(json.dumps(whole).encode(), "x.json")
+    kept = made.read()
+    assert kept[0].interval is not None
+    assert kept[0].interval.method == "wilson, effective size"
+    assert (kept[1].interval, kept[1].reason) == (None, "3 clusters, fewer than 5")
+    assert parse(made.as_json().encode(), "x.json") == made
+
+
+def test_a_record_keeps_its_scores_by_meaning_and_the_board_compares_by_them() -> None:
+    assert "by_meaning" not in json.loads(record().as_json()), "a record without them keeps its id"
+    means = [0.1 * (place % 7) for place in range(40)]
+    made = []
+    for model, more in (("lab/a", 0.0), ("lab/b", 0.02)):
+        own = tuple(round(mean + more + 0.001 * (place % 3), 4) for place, mean in enumerate(means))
+        by_meaning = [Meanings(metric=TEXT.name, key="precision", signature=Signature.parse(SIGNATURE), means=own)]
+        made.append(record(model, 0.5 + more, by_meaning=by_meaning))
+    assert parse(made[0].as_json().encode(), "x.json") == made[0]
+    (table,) = gather(results(*made), title="t", source="s").tables
+    assert overall_places(table) == [(2, 2), (1, 1)], "the difference is 0.02 in every meaning"
+    (table,) = gather(results(record("lab/a", 0.5), made[1]), title="t", source="s").tables
+    assert overall_places(table) == [(1, 2), (1, 2)], "intervals of 0.05 do not show it"
 
 
 def test_digest_of_the_run_is_that_of_its_record() -> None:
@@ -267,10 +300,10 @@ def test_a_record_of_version_1_is_read_and_keeps_its_id() -> None:
     assert [entry.group for entry in old.scores] == [ALL, EN, HI, ALL]
     assert [cell.group for cell in old.cells] == [EN, HI]
     assert old.samples[0].group == HI
-    # Alone, a board shows it with its spread, as it did.
     (table,) = gather(results(old), title="t", source="s").tables
     (shown,) = table.entries
-    assert (shown.overall.value, shown.cells["hi"].low, shown.spread.value) == (0.5, 0.5499999999999999, 0.05)
+    assert (shown.overall.value, shown.cells["hi"].low) == (0.5, 0.5499999999999999)
+    assert shown.spread.value is None, "version 0.1 recorded a spread that has the noise in it"
     assert table.signature == "text_rendering_precision|tok:tekken|reader:tesseract,psm=7,v=5|v:1.0"
 
 
@@ -280,7 +313,7 @@ def test_records_of_both_versions_stand_in_one_table() -> None:
         (table,) = gather(found, title="t", source="s").tables
         assert table.signature == SIGNATURE
         assert table.spread_signature == f"cross_lingual_gap|mean:languages|of:{{{SIGNATURE}}}|v:1.0"
-        assert {entry.model: entry.spread.low for entry in table.entries} == {"lab/model": 0.0, "lab/new": 0.0}
+        assert {entry.model: entry.spread.low for entry in table.entries} == {"lab/model": None, "lab/new": 0.0}
     # Another reader's are others.
     assert len(gather(results(old, record("lab/new", signature=SIGNATURE.replace("psm:7", "psm:3"))), title="t", source="s").tables) == 2
 
@@ -444,6 +477,41 @@ def test_a_record_without_a_language_or_with_fewer_rows_is_incomplete_beside_a_w
         "lab/fewer": ["Hindi: 3 of 6 rows"],
         "lab/failed": ["Hindi: 5 of 6 rows"],
     }
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.lists(st.lists(st.floats(0.1, 0.9), min_size=4, max_size=4), min_size=6, max_size=6),
+    st.lists(st.sets(st.sampled_from(CODES)), min_size=6, max_size=6),
+)
+def test_no_record_gains_a_place_by_leaving_languages_out(means: list[list[float]], left_out: list[set[str]]) -> None:
+    """Six records, each without some languages: those that lack one that another has are shown and not ranked, and lose a place for it."""
+
+    def placed(without: list[set[str]]) -> dict[str, tuple[int, int] | None]:
+        made = []
+        for number, (own, out) in enumerate(zip(means, without, strict=True)):
+            cells = {Group(language=code): (40, 40) for code in CODES if code not in out}
+            if cells:
+                kept = [mean for mean, code in zip(own, CODES, strict=True) if code not in out]
+                made.append(record(f"lab/m{number}", sum(kept) / len(kept) * 0.8, cells=cells))
+        if not made:
+            return {}
+        (table,) = gather(results(*made), title="t", source="s").tables
+        found = overall_places(table)
+        asked = {code for entry in table.entries for code in entry.cells}
+        for entry, place in zip(table.entries, found, strict=True):
+            assert bool(entry.missing) == (set(entry.cells) != asked)
+            assert (place is None) == bool(entry.missing)
+        assert render(Board("b", "–", "s", (table,)))
+        return {entry.model: place for entry, place in zip(table.entries, found, strict=True)}
+
+    whole = placed([set()] * 6)
+    parts = placed(left_out)
+    for number, out in enumerate(left_out):
+        alone = placed([out if place == number else set() for place in range(6)])
+        assert whole[f"lab/m{number}"] is not None
+        assert not out or alone.get(f"lab/m{number}") is None
+    assert set(parts) <= set(whole)
 
 
 def test_a_score_that_is_left_out_makes_its_table_incomplete() -> None:

@@ -58,6 +58,11 @@ def faults(run: Run, prompts: Path) -> list[str]:
 
 def test_a_run_that_is_what_it_says_passes(ready: Run, prompts: Path) -> None:
     checked = check(ready.url, [str(prompts)])
+    (precision,) = [each for each in checked.examined.by_meaning["lingt2i_text"] if each.key == "precision"]
+    read = ready.scored().read(["pair_id", "reader_precision"]).to_pylist()
+    for mean, pair in zip(precision.means, sorted({row["pair_id"] for row in read}), strict=True):
+        own = [row["reader_precision"] for row in read if row["pair_id"] == pair]
+        assert mean == pytest.approx(sum(own) / len(own), abs=1e-4)
     assert {finding.check: finding.verdict for finding in checked.examined.findings} == dict.fromkeys(
         ("rows", "observations", "scores"), "holds"
     )
@@ -326,6 +331,8 @@ records = {
     "future": lambda c: c.update(submitted="2099-01-01T00:00:00Z"),
     "supersedes": lambda c: c.update(supersedes="0" * 16),
     "model path": lambda c: c["model"].update(id="../../etc"),
+    "by meaning": lambda c: c["by_meaning"][0]["means"].__setitem__(0, 0.987),
+    "fewer meanings": lambda c: c["by_meaning"][0]["means"].pop(),
     "duplicate": lambda c: c["scores"].append(c["scores"][0]),
     "revision": lambda c: c["model"].update(revision="2" * 40),
 }
@@ -340,10 +347,12 @@ def as_version_1(content):
         low, high = score.pop("interval") or (None, None)
         better = {"higher": True, "lower": False, "none": None}[score.pop("direction")]
         del score["level"], score["method"]
+        score.pop("reason", None)
         name = f"{score['metric']}.{score.pop('key')}"
         score.update(metric=name, group=named(score["group"]), signature=str(text), ci_low=low, ci_high=high, higher_is_better=better)
     for cell in content["cells"]:
         cell["group"] = named(cell["group"])
+    del content["by_meaning"]
     content["schema_version"] = 1
 
 told["version 1"] = faults(changed(as_version_1))
@@ -390,7 +399,7 @@ told["superseding"] = faults(number)
     expected = {
         "score": f"scores: {TEXT} of all on lingt2i_text: value 0.99 is claimed, and the observations give",
         "language": "cells: language=hi: no cell in the record, 6 of 6 rows in the run and its prompts",
-        "cells": "1 of 1 rows in the record, 2 of 2 rows in the run and its prompts",
+        "cells": "1 of 1 rows in the record, 6 of 6 rows in the run and its prompts",
         "signature": "google/mt5-base",
         "direction": f"scores: {TEXT} of all: lower and fraction are claimed, and it is higher and fraction",
         "prompts": "run: prompts.content_sha256:",
@@ -402,6 +411,8 @@ told["superseding"] = faults(number)
         "future": "record: submitted 2099-01-01T00:00Z: that is not yet",
         "supersedes": "is no record of this model, revision, subset and signature",
         "model path": "record: results/org__painter/",
+        "by meaning": "text_rendering_precision.precision by meaning: meaning 0: 0.987 is claimed, and the observations give",
+        "fewer meanings": "text_rendering_precision.precision by meaning: 5 meanings are claimed, and the run has 6",
         "duplicate": "comes twice under the signature",
         "revision": f"made by: the run is of the revision {'1' * 40}, the record of {'2' * 40}",
         "place": "record: results/org__other/1.0/lingt2i_text.json: this record belongs at",
@@ -421,8 +432,10 @@ told["superseding"] = faults(number)
     # Names are shown escaped wherever they are shown. Whose model it is nobody can see from the hub: it is noted.
     assert told["names"] == []
     assert told["another model"] == []
-    # So is a record of version 1: the run says which signatures it was written from.
-    assert told["version 1"] == []
+    # A record of version 1 is read as the run says, and its intervals, made in a way that is no more, are not taken on trust.
+    assert [
+        "interval (0.95, 'bootstrap') is claimed, and it is (0.95, 'wilson, effective size')" in fault for fault in told["version 1"]
+    ] == [True]
     # Merged, its record is there already.
     assert any("is there already" in fault for fault in told["merged"])
     in_runs = {

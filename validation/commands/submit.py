@@ -182,7 +182,7 @@ def _to_model(checked: Checked, model: str, place: Published | None, prompts: Se
 
 def _preview(results: Results, records: Iterable[ResultRecord]) -> None:
     """The board's tables in which the records would stand, with their rows among the others'."""
-    from t2i_parity.cards.board import rank_ranges
+    from t2i_parity.cards.board import overall_places
     from t2i_parity.cards.environment import visible
     from t2i_parity.validation.board import gather
 
@@ -193,21 +193,19 @@ def _preview(results: Results, records: Iterable[ResultRecord]) -> None:
         if not any((entry.model, entry.revision) in ours for entry in table.entries):
             continue
         shift = table.direction == "zero"
-        ranks = rank_ranges(
-            [
-                None
-                if entry.missing or entry.overall.low is None or entry.overall.high is None
-                else (entry.overall.low, entry.overall.high)
-                for entry in table.entries
-            ],
-            higher_is_better=table.direction == "higher",
-        )
+        up = table.direction == "higher"
+        places = overall_places(table)
         shown = Table(title=Text(f"{table.title} on {table.subset}"), title_justify="left", caption=Text(visible(table.signature)))
-        for heading in ("", "rank", "model", "largest shift, pp" if shift else "overall", "spread", "missing"):
+        for heading in ("", "place", "model", "largest shift, pp" if shift else "overall", "spread", "missing"):
             shown.add_column(heading, justify="left" if heading in ("", "model", "missing") else "right", overflow="fold")
-        order = sorted(zip(table.entries, ranks, strict=True), key=lambda pair: pair[1] or (10**9, 10**9))
-        for entry, rank in order:
-            place = "–" if rank is None else str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
+        way = -1.0 if up else 1.0
+        rows = [
+            (bool(entry.missing), entry.overall.value is None, way * (entry.overall.value or 0.0), number)
+            for number, entry in enumerate(table.entries)
+        ]
+        for *_, number in sorted(rows):
+            entry, found = table.entries[number], places[number]
+            place = "–" if found is None else str(found[0]) if found[0] == found[1] else f"{found[0]}–{found[1]}"
             mark = "→" if (entry.model, entry.revision) in ours else ""
             model = visible(f"{entry.name} ({entry.model})" if entry.name else entry.model)
             missing = visible("; ".join(entry.missing))
