@@ -170,10 +170,11 @@ def test_too_few_clusters_and_a_single_group_tell_nothing(table: FloatArray) -> 
 # Which
 
 
-@given(st.lists(st.floats(0, 1), max_size=12))
-@settings(deadline=None, max_examples=25)
-def test_holm_is_statsmodels(ps: list[float]) -> None:
-    assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]) if ps else [])
+@pytest.mark.parametrize("k", [1, 2, 5, 12])
+def test_holm_is_statsmodels(k: int) -> None:
+    ps = np.random.default_rng(k).beta(0.3, 3, k).tolist()
+    assert holm(ps) == pytest.approx(list(multipletests(ps, method="holm")[1]))
+    assert holm([]) == []
 
 
 def test_ranks_by_hand() -> None:
