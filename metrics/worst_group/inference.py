@@ -247,6 +247,8 @@ class GroupMeans:
             return mean + way * t * math.sqrt(variance)
         width = self.high - self.low
         rate = min(max((mean - self.low) / width, 0.0), 1.0)
+        if rate == (1.0 if way > 0 else 0.0):
+            return mean
         size = rate * (1 - rate) * width**2 / variance if 0 < rate < 1 and variance > 0 else float(self.clusters[place])
         # Jeffreys's interval, whose tails are even where Wilson's are not (Brown, Cai & DasGupta 2001), at the effective size.
         size *= (z / t) ** 2
