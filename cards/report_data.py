@@ -63,6 +63,7 @@ class Rendering:
     """Text rendering of one run read by one reader. ``upper_bound`` marks the undamaged typesetter: its scores are the reader's ceiling.
 
     ``parity`` is None where a run has one language only, or was scored before languages were held against a language-blind model.
+    ``calibrated`` says that what the reader makes of each language is known, and stands on the page.
     """
 
     run: str
@@ -74,6 +75,7 @@ class Rendering:
     gap: Gap | None
     upper_bound: bool = False
     parity: Parity | None = None
+    calibrated: bool = False
 
     @property
     def scored(self) -> list[LanguageScores]:

@@ -2,8 +2,8 @@
 
 What an instrument reports of a group is a line in the truth: of a judge that says yes or no, ``1 − specificity`` at no case and
 ``sensitivity`` at nothing but cases (Rogan & Gladen 1978); of a reader, what a calibration on texts of known damage shows. Turned round,
-the line gives the truth; how well the line is known is part of the error (Lang & Reiczigel 2014 for rates; the delta method for the rest). An
-unequal instrument on an equal model then gives no gap.
+the line gives the truth; how well the line is known is part of the error (Lang & Reiczigel 2014 for rates; the delta method for the
+rest). An unequal instrument on an equal model then gives no gap.
 """
 
 from __future__ import annotations
