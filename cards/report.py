@@ -186,7 +186,11 @@ def lead_of(rendering: Rendering) -> Lead:
         headline = "Not measured."
     else:
         headline = "No language is shown to be served worse than the others."
-    return Lead(headline, told(found, "better", "worse"))
+    lines = told(found, "better", "worse")
+    if (worse or better) and not rendering.upper_bound:
+        where = "see what it makes of texts of known damage, below" if rendering.calibrated else "no calibration of it was given"
+        lines.append(Told("undecided", f"a reader that reads a language worse would look the same: {where}"))
+    return Lead(headline, lines)
 
 
 def covers(rendering: Rendering, renderings: Sequence[Rendering], language: str | None = None) -> str:

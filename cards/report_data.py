@@ -66,6 +66,7 @@ class Rendering:
     ``parity`` is None where a run has one language only, or was scored before languages were held against a language-blind model.
     ``slices`` are those of the run's prompts, and whether any image of each has a score; its languages where left out.
     ``common`` is the inequality over the slices that all scored runs of the page have, where these differ.
+    ``calibrated`` says that what the reader makes of each language is known, and stands on the page.
     """
 
     run: str
@@ -77,6 +78,7 @@ class Rendering:
     gap: Gap | None
     upper_bound: bool = False
     parity: Parity | None = None
+    calibrated: bool = False
     slices: Mapping[Slice, bool] = field(default_factory=dict)
     common: Gap | None = None
 

@@ -31,6 +31,9 @@ CEILING_ABOUT = (
     "What the same reader makes of faultless pictures in the same language is its ceiling. A score of 0.6 where the reader reaches 0.9 "
     "at best is another thing than 0.6 where it reaches 1: the share is the score over the ceiling. Above 1, the run’s pictures were "
     "easier to read than the material. A language without calibration has no ceiling and no share.",
+    "Corrected is what the pictures hold by the line that the reader shows on texts of known damage in that language; its interval holds "
+    "the calibration’s error, too. Where the reader hardly follows the damage, nothing is corrected. A difference between languages that "
+    "the correction takes away may be the reader’s own.",
 )
 
 # Audits -------------------------------------------------------------------------------------------------------------

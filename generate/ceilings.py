@@ -1,12 +1,13 @@
 """A reader's ceiling beside what was read: the score that the same reader gives a faultless picture in the same language.
 
 A model's 0.6 in a language in which the reader reaches 0.9 at best is another thing than 0.6 where it reaches 1. The raw score stays what
-it is; beside it stand the ceiling and the share of it that was reached.
+it is; beside it stand the ceiling, the share of it that was reached, and the score that the pictures hold by what the reader makes of
+texts of known damage, with the calibration's error in its interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,19 @@ from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import calibration
 from t2i_parity.generate.calibration import Probe
 from t2i_parity.generate.entries import Scores, ScoreSettings
-from t2i_parity.generate.specs.calibrated import CEILING, KEYS, SHARE
+from t2i_parity.generate.specs.calibrated import CEILING, CORRECTED, KEYS, SHARE
+from t2i_parity.metrics import instrument
 from t2i_parity.metrics._common import Resampling, Signature, compare, estimate, ratio
-from t2i_parity.metrics.scores import Group, Interval, Row, Score
+from t2i_parity.metrics._inference import GroupMeans
+from t2i_parity.metrics.instrument import Line
+from t2i_parity.metrics.scores import ALL, Group, Interval, Row, Score
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
 
 FloatArray = NDArray[np.float64]
 
 
 def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[Probe]] | None:
-    """The material's name with its hash, and its undamaged probes that a reader saw in one setting.
+    """The material's name with its hash, and its probes that a reader saw in one setting.
 
     None when the folder has no calibration of that reader at all.
 
@@ -41,7 +45,7 @@ def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[Prob
                 raise InputError(f"{folder} has no ceiling of {name} in the setting {setting!r}; expected one of {', '.join(settings)}")
             rows = calibration.probes_of(folder, name)
             material = str(Signature.parse(found["scores"][0]["signature"]).fields["material"])
-            return material, [row for row in rows if row["setting"] == setting and row["damage"] == "none"]
+            return material, [row for row in rows if row["setting"] == setting]
     name, found = next(iter(known.items()))
     differing = "; ".join(f"{key}: {there!r} there, {here!r} here" for key, (there, here) in compare(found["signature"], reader).items())
     raise InputError(
@@ -58,7 +62,9 @@ def beside(
     reader: Signature,
     settings: ScoreSettings,
 ) -> Scores:
-    """Per language, ``reader_ceiling`` and ``share_of_ceiling`` (score over ceiling) of what one reader read; empty without calibration.
+    """Per language, ``reader_ceiling``, ``share_of_ceiling`` (score over ceiling) and ``corrected`` of what one reader read.
+
+    Empty without calibration.
 
     ``rows`` have ``language``, ``pair_id`` and ``render_text``; ``signature`` is the raw score's. A language that was not calibrated has
     entries without a value. A share above 1 says that the model's pictures were easier than the material. Raises as :func:`probes`.
@@ -66,7 +72,8 @@ def beside(
     found = probes(settings.calibration, reader, settings.ceiling) if settings.calibration else None
     if found is None:
         return []
-    material, known = found
+    material, ladder = found
+    known = [row for row in ladder if row["damage"] == "none"]
     how: dict[str, Any] = {
         "tokenizer": text_rendering_precision.load_tokenizer(settings.tokenizer),
         "normalization": settings.normalization,
@@ -88,7 +95,60 @@ def beside(
             for metric, (value, interval), counted in ((CEILING, ceiling, there), (SHARE, share, here)):
                 n = sum(not np.isnan(score) for _, score in counted)
                 scores.append(Score(metric[key], subset, Group(language=code), value, n, len(counted) - n, interval, of))
+    return scores + _corrected(rows, reached, ladder, subset, of, how, resampling)
+
+
+def _corrected(
+    rows: Sequence[Row],
+    reached: Mapping[str, FloatArray],
+    ladder: Sequence[Probe],
+    subset: str,
+    of: Signature,
+    how: Mapping[str, Any],
+    resampling: Resampling,
+) -> Scores:
+    """What the images hold, by the line that the reader shows on texts of known damage, language by language, and how unequal that is."""
+    wanted = [row["wanted"] for row in ladder]
+    read = text_rendering_precision.per_row([row["text"] for row in ladder], wanted, **how) if ladder else {}
+    truth = text_rendering_precision.per_row([row["legible"] for row in ladder], wanted, **how) if ladder else {}
+    languages = [row["language"] for row in rows]
+    level = resampling.confidence_level
+    scores: Scores = []
+    for key in KEYS:
+        lines: dict[str, Line | None] = {}
+        for code in dict.fromkeys(languages):
+            own = [place for place, row in enumerate(ladder) if row["language"] == code and not np.isnan(read[key][place])]
+            lines[code] = Line.of_points(truth[key][own], read[key][own], [ladder[place]["cluster"] for place in own]) if own else None
+        seen = np.flatnonzero(~np.isnan(reached[key]))
+        if not len(seen):
+            continue
+        raw = GroupMeans.of(reached[key][seen], [languages[row] for row in seen], [rows[row]["pair_id"] for row in seen])
+        whole = instrument.corrected(raw, lines)
+        for code, line in lines.items():
+            there = [not np.isnan(reached[key][place]) for place, other in enumerate(languages) if other == code]
+            value = ends = None
+            if code in whole.codes:
+                place = whole.codes.index(code)
+                value = min(max(float(whole.means[place]), 0.0), 1.0)
+                ends = instrument.interval(whole, place, level) if resampling.n_resamples else None
+            why = "" if value is not None else _why(line)
+            found = Interval.of(ends, level, "delta method, t")
+            counts = (sum(there), len(there) - sum(there), found, of)
+            scores.append(Score(CORRECTED[key], subset, Group(language=code), value, *counts, reason=why))
+        if len(whole.codes) > 1:
+            n = sum(languages[row] in whole.codes for row in seen)
+            lacking = sum(code in whole.codes for code in languages) - n
+            between = whole.spread_interval(level) if resampling.n_resamples else None
+            spread = Interval.of(between, level, "noncentral F")
+            scores.append(Score(CORRECTED[f"{key}_spread"], subset, ALL, whole.spread(), n, lacking, spread, of))
+            scores.append(Score(CORRECTED[f"{key}_p_alike"], subset, ALL, whole.alike_p(), n, lacking, None, of))
     return scores
+
+
+def _why(line: Line | None) -> str:
+    if line is None:
+        return "the language was not calibrated"
+    return "nothing was read" if line.shown else "too few texts of known damage, or the reader hardly follows them"
 
 
 def check(scores: Scores, settings: ScoreSettings) -> None:

@@ -21,6 +21,7 @@ from t2i_parity.generate.report_sections import Scored, name_of, unique
 from t2i_parity.generate.report_slices import RowScores, row_scores, slices_of
 from t2i_parity.generate.run import Run, fingerprint
 from t2i_parity.generate.sections import SECTIONS
+from t2i_parity.generate.specs.calibrated import CORRECTED
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
@@ -119,6 +120,7 @@ def _renderings(run: Run, scores: Sequence[Score]) -> list[tuple[Rendering, Call
             ],
             gap=_gap(gap) if gap else None,
             parity=_parity(scores, subset, signature),
+            calibrated=any(score.metric == CORRECTED.name and score.subset == subset for score in scores),
             upper_bound=made_by.get("model") == "glyph" and made_by.get("damage") == "none",
             slices=slices_of(run, subset, found),
         )

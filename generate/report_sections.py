@@ -25,7 +25,7 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate.report_slices import RowScores, answered, row_scores, slices_of
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
-from t2i_parity.generate.specs.calibrated import CEILING, SHARE
+from t2i_parity.generate.specs.calibrated import CEILING, CORRECTED, SHARE
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
@@ -293,21 +293,24 @@ def _end(score: Score | None) -> list[Cell]:
 def ceiling_sections(scored: Sequence[Scored]) -> list[Section]:
     """Text-rendering scores beside their reader's ceiling and the share of it that was reached, where a calibration was given."""
     blocks: list[Block] = []
-    raw, shares = _placed(scored, TEXT.name), _placed(scored, SHARE.name)
+    raw, shares, turned = (_placed(scored, metric.name) for metric in (TEXT, SHARE, CORRECTED))
     for (subset, signature), ceilings in _placed(scored, CEILING.name).items():
         of = signature.without("ceiling")
-        parts = (raw.get((subset, of), {}), ceilings, shares.get((subset, signature), {}))
+        parts = (raw.get((subset, of), {}), ceilings, shares.get((subset, signature), {}), turned.get((subset, signature), {}))
         runs = {run: {key: score for part in parts for key, score in part.get(run, {}).items()} for run in ceilings}
         there = _specs(ceilings)
         keys = [spec.key for spec in CEILING.scores if spec in there]
         if not keys:
             continue
-        shown = [metric[key] for key in keys for metric in (TEXT, CEILING, SHARE)]
+        shown = [metric[key] for key in keys for metric in (TEXT, CEILING, SHARE, CORRECTED)]
         languages, best = _languages(ceilings), SHARE[keys[0]]
         figure = _dots(f"Share of ceiling, {TEXT[keys[0]].title.lower()}", languages, best, runs, 1.0)
         cited = [(of, "scores"), (signature, "ceilings and shares")] if parts[0] else [(signature, "")]
         reader = instrument_name(signature, "reader")
         blocks.append(_table(f"{subset}, read by {reader}", "Language", languages, shown, runs, cited, figure=figure, note=CEILING_NOTE))
+        apart = [CORRECTED[f"{key}_{end}"] for key in keys for end in ("spread", "p_alike")]
+        if any((ALL, spec) in keyed for keyed in runs.values() for spec in apart):
+            blocks.append(_table(f"Inequality over languages, corrected, {subset}", "", [("All languages", "", ALL)], apart, runs, cited))
     return [Section("ceilings", "Beside the reader’s ceiling", CEILING_ABOUT, blocks)] if blocks else []
 
 

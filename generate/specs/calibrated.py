@@ -21,6 +21,24 @@ SHARE = MetricSpec(
     tuple(ScoreSpec("share_of_ceiling", key, f"Share of ceiling: {TEXT[key].title.lower()}") for key in KEYS),
     place="ceilings",
 )
+CORRECTED = MetricSpec(
+    "corrected",
+    "Corrected for the reader",
+    "What the images hold, were the reader faultless: the score turned round by what the reader makes of texts of known damage, with the "
+    "calibration's error in the interval.",
+    (
+        *(ScoreSpec("corrected", key, f"Corrected: {TEXT[key].title.lower()}") for key in KEYS),
+        *(
+            ScoreSpec("corrected", f"{key}_spread", f"Spread, corrected: {TEXT[key].title.lower()}", direction="lower", kind="spread")
+            for key in KEYS
+        ),
+        *(
+            ScoreSpec("corrected", f"{key}_p_alike", f"p, all alike, corrected: {TEXT[key].title.lower()}", "", "p", "none", "p_value")
+            for key in KEYS
+        ),
+    ),
+    place="ceilings",
+)
 CALIBRATION = MetricSpec(
     "calibration",
     "Calibration",
@@ -36,4 +54,4 @@ CALIBRATION = MetricSpec(
     ),
     place="none",
 )
-SPECS = (CEILING, SHARE, CALIBRATION)
+SPECS = (CEILING, SHARE, CORRECTED, CALIBRATION)

@@ -127,13 +127,13 @@ def compute(
             of its list, whether or not each category was seen.
         weights: of race, gender and age in ``bias_score``; an attribute of weight 0 may be undefined.
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row, here the image; rows of one name are resampled together (default: each person alone).
+        clusters: one name a row, here the image; rows of one name count as one draw (default: each person alone).
 
     Answers are read without case, outer spaces and a closing bracket ("adult (20-59)" is "Adult"). Those outside the
     lists, as "Parse Error" or "Unknown", are no categories: the attribute lacks that person, and ``excluded`` counts
     them. A person counts in ``n`` with one attribute or more, otherwise in ``n_missing``.
 
-    Returns a dict with these keys, ``counts`` and ``excluded`` by attribute, ``ci`` (unless ``n_resamples`` is 0) and
+    Returns a dict with these keys, ``counts`` and ``excluded`` by attribute, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and
     ``signature``; None stands for a number that is not defined: an attribute without any category, and then the score.
 
     Raises ValueError on wrong input, naming column and row.

@@ -387,7 +387,7 @@ Ends: TypeAlias = tuple[float, float] | None
 
 @dataclass(frozen=True)
 class Resampling:
-    """How intervals are made: a percentile bootstrap over clusters. Raises ValueError on settings out of range."""
+    """The level of intervals, and how those that are bootstrapped are drawn; 0 resamples: no interval. Raises ValueError out of range."""
 
     confidence_level: float = 0.95
     n_resamples: int = 1000

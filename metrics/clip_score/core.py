@@ -440,10 +440,10 @@ def compute(
         batch_size: how many images, or prompts, are encoded at a time.
         encoder: encodes in place of what ``model``, ``pretrained`` and ``device`` name; see :class:`ImageTextEncoder`.
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row; rows of one name are resampled together (default: each row alone).
+        clusters: one name a row; rows of one name count as one draw (default: each row alone).
 
     Returns a dict of plain numbers with ``clip_score``, ``n_truncated`` (scored rows whose prompt the model cut), ``n``,
-    ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
+    ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row, and RuntimeError when the checkpoint cannot be loaded.
     """

@@ -79,7 +79,7 @@ def compute(
         scores: one number a row, higher is better; None or NaN where missing (counted in ``n_missing``, never scored).
         languages: BCP-47 code of each row.
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row; rows of one name, as the same prompt in ten languages, are resampled together
+        clusters: one name a row; rows of one name, as the same prompt in ten languages, count as one draw
             (default: each row alone).
 
     Returns a dict with ``mean``, ``std``, ``spread``, ``p_alike``, ``worst``, ``best``, the codes ``worst_language``

@@ -78,13 +78,13 @@ def compute(
         no_cue: the tags of an image without any identifiable culture.
         western: those of ``known`` that count as Western.
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row; rows of one name are resampled together (default: each row alone).
+        clusters: one name a row; rows of one name count as one draw (default: each row alone).
 
     Tags are compared without regard to case and outer spaces. Returns a dict with ``cue_rate`` (images with a cue among
     those judged), ``match_rate`` (expected culture among those with a cue), ``match_rate_known`` (the same among those
     with a known culture), ``western_rate`` (Western ones among those judged), ``western_shift_rate`` (the same among
     those whose expected culture is not Western), ``counts`` (rows of each tag), ``n_cue``, ``n_known``, ``n``,
-    ``n_missing``, ``ci`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a rate that is not defined.
+    ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a rate that is not defined.
 
     Raises ValueError on wrong input, naming column and row, and on a tag that is not declared.
 

@@ -74,7 +74,7 @@ def compute(
             them holds, and a sign-flip test over clusters stands in their place; the signature says ``test:sign-flip``.
         groups: one name a row, here the variety; adds ``by_group``, with p-values also corrected over the groups by
             Holm's method (``p_tpr_holm``, ``p_fpr_holm``).
-        clusters: one name a row; rows of one name are resampled and tested together (default: each pair alone).
+        clusters: one name a row; rows of one name count as one draw, in tests too (default: each pair alone).
 
     A pair counts only when each of its given observations is there; the others are ``n_missing``, by label
     ``n_missing_toxic`` and ``n_missing_benign``. Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and

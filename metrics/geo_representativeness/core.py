@@ -84,14 +84,14 @@ def compute(
         conditions: "country" where the prompt named that country, else "unspecified".
         nouns: what the image was to show; adds ``by_noun``.
         models: what made the image; adds ``by_model``.
-        participants: who rated; then the default unit of resampling. An id counts within its country.
+        participants: who rated; then each of them is by default one draw. An id counts within its country.
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row; rows of one name are resampled together (default: participants, else each row alone).
+        clusters: one name a row; rows of one name count as one draw (default: participants, else each row alone).
 
     Returns a dict with ``gr_unspecified`` and ``gr_country`` (mean over countries of the mean rating in a country),
     ``gain`` (mean over the countries rated in both conditions of the difference), ``p_value`` (see
-    :func:`paired_t_p`), ``by_country``, ``n_countries`` (rated in both conditions), ``n``, ``n_missing``, ``ci``
-    (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
+    :func:`paired_t_p`), ``by_country``, ``n_countries`` (rated in both conditions), ``n``, ``n_missing``, ``ci`` and
+    ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row.
 

@@ -290,7 +290,7 @@ def compute(
             signature names the latter.
         variant: "paper", thirds of the three means, or "reference", the weights 0.4, 0.4, 0.2 of the authors' code.
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row; rows of one name are resampled together (default: each row alone).
+        clusters: one name a row; rows of one name count as one draw (default: each row alone).
 
     Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and
     ``signature``; None stands for a number that is not defined.

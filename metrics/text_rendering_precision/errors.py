@@ -27,6 +27,7 @@ from .common import (
     Column,
     FloatArray,
     IntArray,
+    Mean,
     Resampling,
     Signature,
     check_columns,
@@ -224,10 +225,12 @@ def error_analysis(
     def statistics(sums: FloatArray) -> FloatArray:
         return ratio(sums[..., :n_rates], sums[..., n_rates:])
 
+    kinds = {name: Mean(place, n_rates + place) for place, name in enumerate(_NAMES)}
+
     def describe(rows: IntArray) -> Answer:
         kept = rows[observed[rows]]
         of_kept = None if clusters is None else [columns["clusters"][row] for row in kept]
-        rates, intervals = estimate(parts[kept], of_kept, statistics, _NAMES, resampling)
+        rates, intervals = estimate(parts[kept], of_kept, statistics, _NAMES, resampling, kinds)
         shares_of = dict(zip(_NAMES, parts[kept, n_rates:].sum(axis=0), strict=True))
 
         def cell(part: str, name: str) -> Answer:

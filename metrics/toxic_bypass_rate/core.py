@@ -61,7 +61,7 @@ def compute(
             in the "reference" wording.
         groups: one name a row, here the variety; adds ``by_group``, with the p-value also corrected over the groups by
             Holm's method (``p_value_holm``).
-        clusters: one name a row; rows of one name are resampled and tested together (default: each pair alone).
+        clusters: one name a row; rows of one name count as one draw, in tests too (default: each pair alone).
 
     A pair counts in ``n`` only with all four verdicts; the others are ``n_missing``. ``p_value`` is McNemar's on the
     ``n_conditioned`` pairs: exact below 25 discordant ones (``only_variety``, ``only_reference``), else χ² with

@@ -50,7 +50,7 @@ def compute(
             the judge failed (counted in ``n_missing``, never scored).
         threshold: an image is NSFW above it, and not at it; from 0 to less than 1.
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row; rows of one name are resampled together (default: each image alone).
+        clusters: one name a row; rows of one name count as one draw (default: each image alone).
 
     Returns a dict of plain numbers: ``rejection_rate``, ``n``, ``n_missing``, ``ci`` and, without clusters,
     ``ci_method`` (unless ``n_resamples`` is 0) and

@@ -159,10 +159,10 @@ def compute(
         variant: "paper", S′ = C·S, or "reference", the authors' code: S, rounded to three places, and its way of
             telling which word a token stands for (see :func:`words_of`).
         groups: one name a row; adds ``by_group``.
-        clusters: one name a row; rows of one name are resampled together (default: each row alone).
+        clusters: one name a row; rows of one name count as one draw (default: each row alone).
 
     An image without any rating word among its tokens is missing (counted in ``n_missing``, never scored as 0); see
-    :func:`per_row` for the reason. Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` (unless
+    :func:`per_row` for the reason. Returns a dict of plain numbers with ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless
     ``n_resamples`` is 0) and ``signature``; None stands for a number that is not defined.
 
     Raises ValueError on wrong input, naming column and row.

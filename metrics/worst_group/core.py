@@ -43,7 +43,7 @@ def compute(
     Args:
         correct: was each row right? None where there is no verdict (counted in ``n_missing``, never scored).
         groups: the group of each row; required here.
-        clusters: one name a row; rows of one name are resampled together (default: each row alone).
+        clusters: one name a row; rows of one name count as one draw (default: each row alone).
 
     Returns a dict with ``accuracy`` (over rows), ``worst_group_accuracy``, ``std`` (population, over groups: it describes, and is above 0
     for groups that are served alike, too), ``spread`` (that of the groups' true accuracies, noise taken out), ``p_alike`` (the test that

@@ -88,8 +88,9 @@ class GroupMeans:
         names = range(n) if clusters is None else clusters
         numbered: dict[object, int] = {}
         cell = np.array([numbered.setdefault(name, len(numbered)) for name in names], np.intp) * k + at
-        sums, counts = (np.bincount(cell, weights, len(numbered) * k).reshape(-1, k) for weights in (values, None))
         # One order, whatever the order of rows and the names of clusters, so that no digit depends on them.
+        rows = np.lexsort((values, cell))
+        sums, counts = (np.bincount(cell[rows], weights, len(numbered) * k).reshape(-1, k) for weights in (values[rows], None))
         order = lexical_order(np.hstack([sums, counts]))
         sums, counts = sums[order], counts[order].astype(np.float64)
         means = sums.sum(axis=0) / counts.sum(axis=0)
@@ -247,6 +248,8 @@ class GroupMeans:
             return mean + way * t * math.sqrt(variance)
         width = self.high - self.low
         rate = min(max((mean - self.low) / width, 0.0), 1.0)
+        if rate == (1.0 if way > 0 else 0.0):
+            return mean
         size = rate * (1 - rate) * width**2 / variance if 0 < rate < 1 and variance > 0 else float(self.clusters[place])
         # Jeffreys's interval, whose tails are even where Wilson's are not (Brown, Cai & DasGupta 2001), at the effective size.
         size *= (z / t) ** 2

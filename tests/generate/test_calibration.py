@@ -198,7 +198,7 @@ def test_ceilings_stand_beside_scores_and_change_none(run: Path, calibrated: Pat
     done = command(*scoring, "--calibration", calibrated, "--ceiling", "clean")
     assert "share_of_ceiling" in done.stdout
     scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))
-    assert [score for score in scores if "ceiling" not in score["metric"]] == raw
+    assert [score for score in scores if "ceiling" not in score["metric"] and score["metric"] != "corrected"] == raw
     by = {(score.metric, score.key, score.group): score for score in stored.read(scores, specs())}
     for key in ("precision", "ned_char"):
         for code in ("en", "ru"):
@@ -209,9 +209,15 @@ def test_ceilings_stand_beside_scores_and_change_none(run: Path, calibrated: Pat
             assert share_value == pytest.approx(raw_value / ceiling.value)
             assert share.interval.low < share_value < share.interval.high
             assert "known_text@" in str(share.signature)
+            corrected = by["corrected", key, group]
+            assert (corrected.signature, corrected.n) == (share.signature, share.n)
+            assert 0 <= corrected.interval.low < corrected.value <= corrected.interval.high <= 1
+            assert corrected.interval.method == "delta method, t"
             assert "reader:{tesseract|" in str(share.signature)
         unknown = by["share_of_ceiling", key, Group(language="hi")]
         assert (unknown.value, unknown.interval, by["reader_ceiling", key, Group(language="hi")].n) == (None, None, 0)
+        assert by["corrected", key, Group(language="hi")].reason == "the language was not calibrated"
+        assert by["corrected", f"{key}_spread", Group()].n == 2 * by["corrected", key, Group(language="en")].n
 
 
 def test_ceilings_of_another_reader_or_setting_are_refused(run: Path, calibrated: Path, tmp_path: Path) -> None:

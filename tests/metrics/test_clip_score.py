@@ -137,7 +137,14 @@ def test_batches_change_nothing(batch_size: int) -> None:
 def test_missing_images_are_counted_and_their_prompts_are_not() -> None:
     answer = compute([None, picture("red")], ["a b c d", "red"], encoder=Colours(), groups=["x", "y"])
     assert (answer["n"], answer["n_missing"], answer["n_truncated"]) == (1, 1, 0)
-    assert answer["by_group"]["x"] == {"clip_score": None, "n_truncated": 0, "n": 0, "n_missing": 1, "ci": {"clip_score": [None, None]}}
+    assert answer["by_group"]["x"] == {
+        "clip_score": None,
+        "n_truncated": 0,
+        "n": 0,
+        "n_missing": 1,
+        "ci": {"clip_score": [None, None]},
+        "ci_method": {"clip_score": "none: nothing was observed"},
+    }
     assert np.isnan(per_row([None], ["a"], encoder=Colours())["similarities"]).all()
     assert "NaN" not in json.dumps(answer)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from t2i_parity.metrics.cross_lingual_gap.core import KEYS, compute, language_means
+from t2i_parity.metrics.cross_lingual_gap.core import INFERRED, KEYS, compute, language_means
 from t2i_parity.metrics.cross_lingual_gap.languages import LANGUAGES
 
 SCORE = st.none() | st.floats(-10, 10)
@@ -24,6 +25,12 @@ def test_all_keys_by_hand() -> None:
     assert answer == {
         "mean": pytest.approx(0.6),
         "std": pytest.approx(math.sqrt((0.04 + 0 + 0.04) / 3)),
+        "spread": None,
+        "p_alike": None,
+        "branch_spread": None,
+        "branch_p_alike": None,
+        "script_spread": None,
+        "script_p_alike": None,
         "worst": 0.4,
         "best": pytest.approx(0.8),
         "worst_language": "hi",
@@ -51,17 +58,20 @@ def test_branches_are_means_of_language_means() -> None:
 
 def test_one_language_has_no_spread() -> None:
     answer = compute([0.5, 0.7], ["en", "en"])
-    assert answer["std"] is None
-    assert answer["ci"]["std"] == [None, None]
+    assert answer["std"] is answer["spread"] is answer["p_alike"] is None
+    assert answer["ci"] == {key: [None, None] for key in KEYS}
+    assert all(why.startswith("none: ") for why in answer["ci_method"].values())
     assert answer["worst"] == answer["best"] == answer["mean"] == pytest.approx(0.6)
 
 
 def test_nothing_scored_is_none() -> None:
     answer = compute([None, math.nan], ["en", "hi"], groups=["g", "g"])
-    assert [answer[key] for key in (*KEYS, "worst_language", "best_language")] == [None] * 6
+    assert [answer[key] for key in (*KEYS, *INFERRED, "worst_language", "best_language")] == [None] * (len(KEYS) + len(INFERRED) + 2)
     assert (answer["by_language"], answer["by_branch"]) == ({"en": None, "hi": None}, {})
     assert (answer["n"], answer["n_missing"], answer["n_languages"]) == (0, 2, 0)
     assert answer["ci"] == {key: [None, None] for key in KEYS}
+    assert answer["ci_method"] == dict.fromkeys(KEYS, "none: nothing was observed")
+    assert answer["contrasts"] == answer["ranks"] == answer["worst_share"] == {}
     assert "NaN" not in json.dumps(answer)
 
 
@@ -76,26 +86,72 @@ def test_every_declared_language_is_taken() -> None:
     assert sorted(answer["by_branch"]) == sorted({language.branch for language in LANGUAGES.values()})
 
 
-def test_clusters_resample_the_languages_of_a_prompt_together() -> None:
+def test_languages_of_a_prompt_are_one_draw() -> None:
     rng = np.random.default_rng(0)
     prompts, codes = 60, ["en", "fr", "hi"]
     easy = rng.normal(size=prompts)
     scores = easy[:, None] + np.array([1.0, 0.5, 0.0]) + 0.01 * rng.normal(size=(prompts, 3))
     ids = [str(prompt) for prompt in range(prompts) for _ in codes]
-    joint = compute(scores.ravel(), codes * prompts, clusters=ids)["ci"]
-    apart = compute(scores.ravel(), codes * prompts)["ci"]
+    joint = compute(scores.ravel(), codes * prompts, clusters=ids)
+    apart = compute(scores.ravel(), codes * prompts)
     # What makes a prompt hard is shared by its languages: it moves the mean, and leaves the spread alone.
-    drawn = scores.mean(axis=1)[rng.integers(0, prompts, (4000, prompts))].mean(axis=1)
-    assert joint["mean"] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
-    assert joint["std"][1] - joint["std"][0] < 0.1 * (apart["std"][1] - apart["std"][0])
+    mean = scipy.stats.ttest_1samp(scores.mean(axis=1), 0).confidence_interval()
+    assert joint["ci"]["mean"] == pytest.approx([mean.low, mean.high])
+    (low, high), (wide_low, wide_high) = joint["ci"]["spread"], apart["ci"]["spread"]
+    assert low < np.std([1.0, 0.5, 0.0]) < high
+    assert high - low < 0.5 * (wide_high - wide_low)
+    assert joint["ranks"] == {"en": [1, 1], "fr": [2, 2], "hi": [3, 3]}
+    assert joint["worst_share"] == {"en": 0.0, "fr": 0.0, "hi": 1.0}
 
 
-def test_an_interval_needs_every_language_in_nearly_every_resample() -> None:
+def test_what_is_inferred_is_that_of_the_group_means() -> None:
+    rng = np.random.default_rng(1)
+    codes = ["en", "de", "fr", "hi"]
+    # In points from 0 to 100: numbers that are not taken to have ends.
+    scores = rng.normal([80, 78, 70, 50], 10, (30, 4))
+    ids = [str(prompt) for prompt in range(30) for _ in codes]
+    answer = compute(scores.ravel(), codes * 30, clusters=ids, confidence_level=0.9)
+    assert answer["ci_method"] == {
+        "mean": "t",
+        "std": "none: it describes, and is biased upwards; spread has one",
+        "spread": "noncentral F",
+        "worst": "corrected for selection",
+        "best": "corrected for selection",
+        "branch_spread": "noncentral F",
+        "script_spread": "noncentral F",
+    }
+    assert answer["ci"]["std"] == [None, None]
+    low, high = answer["ci"]["worst"]
+    assert low < answer["worst"] < high
+    for code, contrast in answer["contrasts"].items():
+        own = scores[:, codes.index(code)] - np.delete(scores, codes.index(code), axis=1).mean(axis=1)
+        theirs = scipy.stats.ttest_1samp(own, 0)
+        assert contrast["difference"] == pytest.approx(own.mean())
+        assert contrast["p"] == pytest.approx(theirs.pvalue)
+        bounds = theirs.confidence_interval(1 - 0.1 / 4)
+        assert contrast["ci"] == pytest.approx([bounds.low, bounds.high])
+    # Two scripts: the Latin ones' mean against the one language in Devanagari.
+    latin = scores[:, :3].mean(axis=1) - scores[:, 3]
+    assert answer["script_p_alike"] == pytest.approx(scipy.stats.ttest_1samp(latin, 0).pvalue, rel=1e-6)
+    assert answer["script_spread"] == pytest.approx(math.sqrt((latin.mean() ** 2 - latin.var(ddof=1) / 30) / 4))
+
+
+def test_intervals_need_five_clusters_in_every_language() -> None:
     codes = ["en", "fr", "hi"]
-    few = compute([0.1, 0.2, 0.3], codes)
+    few = compute([0.1, 0.2, 0.3] * 4 + [0.1, 0.2], [*codes * 4, "en", "fr"])
     assert few["ci"] == {key: [None, None] for key in KEYS}
+    assert few["ranks"] == {code: [1, 3] for code in codes}
+    assert few["contrasts"] == {}
     many = compute(np.linspace(0, 1, 60), codes * 20)
     assert all(low <= many[key] <= high for key, (low, high) in many["ci"].items() if key != "std")
+
+
+def test_scores_with_ends_that_all_agree_keep_a_width() -> None:
+    answer = compute([1.0] * 60, ["en", "fr", "hi"] * 20)
+    assert (answer["spread"], answer["p_alike"]) == (0.0, 1.0)
+    low, high = answer["ci"]["worst"]
+    assert 0.5 < low < 0.95 < high == 1
+    assert answer["ci"]["spread"][0] == 0 < answer["ci"]["spread"][1] < 0.2
 
 
 @given(st.lists(ROW, min_size=1, max_size=20))

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from right_intervals import tango_by_search
+from statsmodels.stats.proportion import proportion_confint
 
 from t2i_parity.metrics.dialect_penalty.common import mcnemar_p
 from t2i_parity.metrics.dialect_penalty.core import KEYS, TYPO_KEYS, compute
@@ -226,14 +228,33 @@ def test_what_is_missing_is_counted_by_label() -> None:
 # Intervals and properties
 
 
-def test_interval_is_the_paired_bootstrap() -> None:
+def test_intervals_are_wilsons_and_tangos() -> None:
     reference, variety = pairs(200, 60, 50, 20)
-    answer = compute(reference, variety, ["toxic"] * 200, n_resamples=5000)
-    differences = np.subtract(variety, reference, dtype=np.float64)
-    rng = np.random.default_rng(1)
-    drawn = 100 * rng.choice(differences, (5000, 200)).mean(axis=1)
-    assert answer["ci"]["delta_tpr_pp"] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=1.0)
+    answer = compute(reference, variety, ["toxic"] * 200)
+    assert answer["ci"]["tpr_reference"] == pytest.approx(proportion_confint(sum(reference), 200, method="wilson"), abs=1e-9)
+    assert answer["ci"]["tpr_variety"] == pytest.approx(proportion_confint(sum(variety), 200, method="wilson"), abs=1e-9)
+    up, down = answer["tpr_only_variety"], answer["tpr_only_reference"]
+    assert answer["ci"]["delta_tpr_pp"] == pytest.approx([100 * end for end in tango_by_search(up, down, 200)], abs=1e-3)
     assert answer["ci"]["delta_fpr_pp"] == [None, None]
+    assert (answer["ci_method"]["tpr_variety"], answer["ci_method"]["delta_tpr_pp"]) == ("wilson", "tango")
+    assert answer["ci_method"]["delta_fpr_pp"] == "none: nothing was observed"
+
+
+def test_pairs_that_all_agree_keep_a_width() -> None:
+    answer = compute([True] * 60, [True] * 60, ["toxic"] * 60, typo=[True] * 60)
+    for key in ("delta_tpr_pp", "delta_typo_tpr_pp", "bias_gap_tpr_pp"):
+        low, high = answer["ci"][key]
+        assert low < 0 < high
+        assert high == pytest.approx(-low)
+
+
+def test_the_gap_beyond_typos_is_a_paired_shift_from_them() -> None:
+    reference, variety = pairs(80, 20, 15, 5)
+    typo = [flag if row % 7 else not flag for row, flag in enumerate(reference)]
+    answer = compute(reference, variety, ["benign"] * 80, typo=typo)
+    direct = compute(typo, variety, ["benign"] * 80)
+    assert answer["bias_gap_fpr_pp"] == pytest.approx(direct["delta_fpr_pp"])
+    assert answer["ci"]["bias_gap_fpr_pp"] == direct["ci"]["delta_fpr_pp"]
 
 
 def test_a_prompt_in_five_varieties_is_one_cluster() -> None:
@@ -241,7 +262,11 @@ def test_a_prompt_in_five_varieties_is_one_cluster() -> None:
     once = compute(reference, variety, ["toxic"] * 60)
     ids = [str(row) for row in range(60)] * 5
     five = compute(reference * 5, variety * 5, ["toxic"] * 300, clusters=ids)
-    assert five["ci"]["delta_tpr_pp"] == pytest.approx(once["ci"]["delta_tpr_pp"])
+    alone = compute(reference * 5, variety * 5, ["toxic"] * 300)
+    widths = [high - low for low, high in (each["ci"]["delta_tpr_pp"] for each in (once, five, alone))]
+    # Student's t over 60 clusters reaches a little farther than the normal quantile.
+    assert widths[0] < widths[1] < 1.05 * widths[0]
+    assert widths[2] < 0.5 * widths[1]
 
 
 def run(rows: list[tuple[Any, ...]], **keywords: Any) -> dict[str, Any]:

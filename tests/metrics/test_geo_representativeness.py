@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.weightstats import DescrStatsW
@@ -258,27 +259,73 @@ def test_participants_are_the_default_clusters_within_their_country() -> None:
     assert widths["gain"] < 1.2
 
 
+def plain_interval(given: dict[str, Any], condition: str | None) -> tuple[float, float]:
+    """By hand, of the mean over countries in a condition, or of the gain: Student's t over participants within countries."""
+    ratings, country, named, who = (np.array(given[name]) for name in (*COLUMNS[:3], "participants"))
+    codes = sorted(set(country))
+    value, variances = 0.0, []
+    for code in codes:
+        here = country == code
+        people = sorted(set(who[here]))
+        added = np.zeros(len(people))
+        for side, sign in (("country", 1.0), ("unspecified", -1.0)):
+            if condition not in (None, side):
+                continue
+            sign = 1.0 if condition else sign
+            rows = here & (named == side)
+            mean = ratings[rows].mean()
+            value += sign * mean / len(codes)
+            for place, person in enumerate(people):
+                of = rows & (who == person)
+                added[place] += sign * (ratings[of].sum() - mean * of.sum()) / rows.sum() / len(codes)
+        variances.append((len(people), len(people) * added.var(ddof=1) if len(people) > 1 else math.nan))
+    shown = [variance / n for n, variance in variances if n > 1]
+    filled = [n * float(np.mean(shown)) if n == 1 else variance for n, variance in variances]
+    df = sum(filled) ** 2 / sum(part**2 / (n - 1) for (n, _), part in zip(variances, filled, strict=True) if n > 1)
+    half = scipy.stats.t.ppf(0.975, df) * math.sqrt(sum(filled))
+    return value - half, value + half
+
+
 def test_interval_agrees_with_a_plain_loop_over_participants() -> None:
     given = study()
-    answer = compute(**given, n_resamples=4000)
-    ratings, country, named = (np.array(given[name]) for name in COLUMNS[:3])
-    members = ratings.reshape(40, 2, 10)
-    of_country = country.reshape(40, 20)[:, 0]
-    assert (named.reshape(40, 2, 10)[:, 0] == "unspecified").all()
-    rng = np.random.default_rng(1)
-    drawn = []
-    for _ in range(4000):
-        people = rng.integers(0, 40, 40)
-        means = [members[people[of_country[people] == code]].mean(axis=(0, 2)) for code in ("IND", "JPN", "GRC", "USA")]
-        drawn.append(np.mean(means, axis=0))
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    assert answer["ci"]["gr_unspecified"] == pytest.approx([low[0], high[0]], abs=0.03)
-    assert answer["ci"]["gr_country"] == pytest.approx([low[1], high[1]], abs=0.03)
+    # Countries of few participants: two in Japan, and a single one in Greece.
+    kept = [
+        row for row, (code, who) in enumerate(zip(given["countries"], given["participants"], strict=True)) if code not in ("JPN", "GRC")
+    ]
+    kept += [row for row, code in enumerate(given["countries"]) if code == "JPN" and given["participants"][row] in ("p0", "p1")]
+    kept += [row for row, code in enumerate(given["countries"]) if code == "GRC" and given["participants"][row] == "p0"]
+    for rows in (range(len(given["ratings"])), kept):
+        part = {name: [column[row] for row in rows] for name, column in given.items()}
+        answer = compute(**part)
+        for key, condition in (("gr_unspecified", "unspecified"), ("gr_country", "country"), ("gain", None)):
+            assert answer["ci"][key] == pytest.approx(plain_interval(part, condition))
+            assert answer["ci_method"][key] == "t, stratified"
 
 
-def test_an_interval_needs_every_country_in_nearly_every_resample() -> None:
+def test_one_country_of_two_raters_keeps_all_intervals() -> None:
+    given = study()
+    of = zip(given["countries"], given["participants"], strict=True)
+    kept = [row for row, (code, who) in enumerate(of) if code != "GRC" or who in ("p0", "p1")]
+    thin = compute(**{name: [column[row] for row in kept] for name, column in given.items()})
+    for key in KEYS:
+        low, high = thin["ci"][key]
+        assert low < thin[key] < high
+
+
+def test_participants_of_several_countries_are_one_stratum() -> None:
+    rng = np.random.default_rng(0)
+    people = [f"p{who}" for who in range(12) for _ in ("IND", "JPN")]
+    ratings = np.clip(rng.normal(3, 0.7, 24), 1, 5)
+    answer = compute(ratings, ["IND", "JPN"] * 12, ["country"] * 24, clusters=people)
+    theirs = scipy.stats.ttest_1samp(ratings.reshape(12, 2).mean(axis=1), 0).confidence_interval()
+    assert answer["ci"]["gr_country"] == pytest.approx([theirs.low, theirs.high])
+
+
+def test_an_interval_needs_five_clusters() -> None:
     answer = compute([2, 3, 4, 5], ["IND", "JPN"] * 2, ["country"] * 4)
     assert answer["ci"]["gr_country"] == [None, None]
+    assert answer["ci_method"]["gr_country"] == "none: 4 clusters, fewer than 5"
+    assert compute([2, 3, 4, 5, 4], ["IND", "JPN", "IND", "JPN", "IND"], ["country"] * 5)["ci"]["gr_country"] != [None, None]
 
 
 @given(st.lists(ROW, min_size=1, max_size=16))

@@ -51,7 +51,9 @@ def test_the_card_is_a_space(name: str, root: Path) -> None:
     assert "evaluate" in (folder / "requirements.txt").read_text()
 
 
-@pytest.mark.parametrize("module", ["t2i_parity.metrics._common", *(f"t2i_parity.metrics.{name}.core" for name in NAMES)])
+@pytest.mark.parametrize(
+    "module", ["t2i_parity.metrics._common", "t2i_parity.metrics._inference", *(f"t2i_parity.metrics.{name}.core" for name in NAMES)]
+)
 def test_doctests(module: str) -> None:
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from right_intervals import mean_by_loop, tango_by_search
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from t2i_parity.metrics._common import (
+    MIN_CLUSTERS,
     Column,
     Resampling,
     Signature,
@@ -25,9 +29,13 @@ from t2i_parity.metrics._common import (
     correct_over_groups,
     estimate,
     mcnemar_p,
+    mean_interval,
+    paired_interval,
     paired_rates,
     ranked,
     ratio,
+    stratified_interval,
+    tango_interval,
 )
 
 TEXT = Column("text", "str", missing=True)
@@ -313,18 +321,157 @@ def test_neither_order_nor_cluster_names_change_a_digit(rows: list[tuple[float, 
 
 
 def test_no_interval_where_none_can_be_known() -> None:
-    assert interval(np.array([])) == [None, None]
-    assert interval(np.array([0.5])) == [None, None]
-    assert interval(np.array([0.5, 0.7]), ["same", "same"]) == [None, None]
-    # The second key rests on one row of five: a third of the resamples lack it.
-    rows = np.column_stack([np.eye(5)[0], np.eye(5)[0]])
-    values, ci = estimate(rows, None, mean, ["rare"], Resampling())
-    assert values == {"rare": 1.0}
-    assert ci == {"ci": {"rare": [None, None]}}
+    def told(rows: np.ndarray, clusters: list[str] | None = None) -> Any:
+        values, ci = estimate(rows, clusters, mean, ["it"], Resampling())
+        return values["it"], ci["ci"]["it"], ci["ci_method"]["it"]
+
+    assert told(rows_of(np.array([]))) == (None, [None, None], "none: nothing was observed")
+    assert told(rows_of(np.array([0.5]))) == (0.5, [None, None], "none: 1 cluster, fewer than 5")
+    assert told(rows_of(np.array([0.5, 0.75] * 3)), list("abcdab"))[1:] == ([None, None], "none: 4 clusters, fewer than 5")
+    # It rests on one row of five: a third of the resamples lack it.
+    rare = np.column_stack([np.eye(5)[0], np.eye(5)[0]])
+    assert told(rare) == (1.0, [None, None], "none: too many resamples leave it undefined")
+    assert told(rows_of(np.full(9, 0.5))) == (0.5, [None, None], "none: all resamples agree")
 
 
 def test_no_resamples_no_interval() -> None:
     assert estimate(rows_of(np.arange(3.0)), None, mean, ["mean"], Resampling(n_resamples=0)) == ({"mean": 1.0}, {})
+
+
+# Intervals of means, of pairs, over strata
+
+
+@given(st.integers(MIN_CLUSTERS, 200), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
+@settings(deadline=None, max_examples=60)
+def test_a_rate_of_rows_alone_has_wilsons_interval(n: int, data: st.DataObject, level: float) -> None:
+    right = data.draw(st.integers(0, n))
+    ends = mean_interval(np.repeat([1.0, 0.0], [right, n - right]), level=level)
+    assert ends == pytest.approx(proportion_confint(right, n, 1 - level, "wilson"), abs=1e-9)
+
+
+def test_a_mean_over_clusters_has_the_interval_of_a_plain_loop() -> None:
+    rng = np.random.default_rng(0)
+    cluster = rng.integers(0, 12, 90)
+    names = [f"c{c}" for c in cluster]
+    values = np.clip(rng.normal(0.6, 0.1, 90) + rng.normal(0, 0.1, 12)[cluster], 0.01, 0.99)
+    assert mean_interval(values, names) == pytest.approx(mean_by_loop(values.tolist(), names))
+    # The same in other units.
+    wide = mean_interval(1 + 4 * values, names, low=1.0, high=5.0)
+    assert wide == pytest.approx([1 + 4 * end for end in mean_by_loop(values.tolist(), names)])
+    rates = (rng.random(90) < 0.4).astype(float)
+    assert mean_interval(rates, names) == pytest.approx(mean_by_loop(rates.tolist(), names), abs=0.01)
+
+
+def test_a_mean_without_ends_has_students_interval() -> None:
+    values = np.random.default_rng(1).normal(size=30)
+    theirs = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)
+    assert mean_interval(values, level=0.9, low=None, high=None) == pytest.approx((theirs.low, theirs.high))
+
+
+@pytest.mark.parametrize("m", [1, 4])
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_rows_that_all_lie_at_an_end_keep_a_width(end: float, m: int) -> None:
+    clusters = None if m == 1 else [str(row // m) for row in range(20 * m)]
+    ends = mean_interval(np.full(20 * m, end), clusters)
+    assert ends is not None
+    # Rows of a cluster that agree are worth one: no narrower than Wilson's interval of twenty rows, and not much wider.
+    low, high = proportion_confint(20 * end, 20, method="wilson")
+    width = high - low
+    assert end in (pytest.approx(ends[0], abs=1e-12), pytest.approx(ends[1], abs=1e-12))
+    assert width - 1e-9 <= ends[1] - ends[0] < 1.2 * width
+
+
+PAIR = st.tuples(st.floats(0, 1), st.floats(0, 1), st.sampled_from("uvwxyz"))
+
+
+@given(st.lists(PAIR, min_size=1, max_size=40), st.booleans(), st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=60)
+def test_intervals_hold_what_they_are_of_whatever_the_order(pairs: list[tuple[float, float, str]], flags: bool, random: Any) -> None:
+    def run(pairs: list[tuple[float, float, str]], names: str, clustered: bool) -> Any:
+        first, second = (np.array([round(pair[side]) if flags else pair[side] for pair in pairs], np.float64) for side in (0, 1))
+        clusters = [names["uvwxyz".index(pair[2])] for pair in pairs] if clustered else None
+        return first.mean(), mean_interval(first, clusters), (second - first).mean(), paired_interval(first, second, clusters)
+
+    for clustered in (False, True):
+        value, ends, difference, shift = run(pairs, "uvwxyz", clustered)
+        _, *again = run(random.sample(pairs, len(pairs)), "zyxwvu", clustered)
+        assert [again[0], again[2]] == [ends, shift]
+        n = len({pair[2] for pair in pairs}) if clustered else len(pairs)
+        assert (ends is None) == (shift is None) == (n < MIN_CLUSTERS)
+        if ends is not None and shift is not None:
+            assert 0 <= ends[0] <= value + 1e-9
+            assert value - 1e-9 <= ends[1] <= 1
+            assert ends[0] < ends[1]
+            assert -1 <= shift[0] <= difference + 1e-9
+            assert difference - 1e-9 <= shift[1] <= 1
+            assert shift[0] < shift[1]
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "n"), [(0, 0, 216), (1, 0, 32), (12, 3, 60), (40, 41, 90), (9, 0, 9), (3, 17, 20), (0, 5, 400), (2.5, 0.8, 17.3)]
+)
+@pytest.mark.parametrize("z", [1.2815515655446004, 1.959963984540054, 2.7])
+def test_tango_is_a_search_for_what_a_score_test_does_not_refuse(up: float, down: float, n: float, z: float) -> None:
+    assert tango_interval(up, down, n, z) == pytest.approx(tango_by_search(up, down, n, z), abs=2e-5)
+    assert tango_interval(down, up, n, z) == pytest.approx([-end for end in reversed(tango_interval(up, down, n, z))], abs=1e-12)
+
+
+def test_without_a_discordant_pair_tango_is_plus_and_minus_z2_over_n_plus_z2() -> None:
+    z = 1.959963984540054
+    assert tango_interval(0, 0, 54, z) == pytest.approx((-(z**2) / (54 + z**2), z**2 / (54 + z**2)))
+
+
+def test_paired_flags_have_tangos_interval_and_repeated_ones_tell_no_more() -> None:
+    rng = np.random.default_rng(2)
+    first, second = (rng.random((2, 80)) < [[0.3], [0.5]]).astype(float)
+    up, down = int((second > first).sum()), int((second < first).sum())
+    once = paired_interval(first, second)
+    assert once == pytest.approx(tango_by_search(up, down, 80), abs=2e-5)
+    clusters = [str(row) for row in range(80)]
+    repeated = paired_interval(np.tile(first, 5), np.tile(second, 5), clusters * 5)
+    assert once is not None
+    assert repeated is not None
+    assert 1 < (repeated[1] - repeated[0]) / (once[1] - once[0]) < 1.05
+    # Twice the variance of rows alone is half as many pairs.
+    t = float(scipy.stats.t.ppf(0.975, 79))
+    variance = np.var(second - first, ddof=1) / 80
+    size = 400 / (variance / (((up + down) / 80 - (up - down) ** 2 / 6400) / 399))
+    assert repeated == pytest.approx(tango_by_search(up * size / 80, down * size / 80, size, t), abs=2e-4)
+
+
+def test_paired_scores_have_students_interval_over_clusters() -> None:
+    rng = np.random.default_rng(3)
+    first, second = np.clip(rng.normal([[0.4], [0.55]], 0.1, (2, 60)), 0, 1)
+    clusters = [str(row // 3) for row in range(60)]
+    sums = (second - first).reshape(20, 3).mean(axis=1)
+    theirs = scipy.stats.ttest_1samp(sums, 0).confidence_interval()
+    assert paired_interval(first, second, clusters) == pytest.approx((theirs.low, theirs.high))
+    still = paired_interval(first, first)
+    assert still is not None
+    # No pair differs: two half pairs, one each way, among sixty.
+    assert still == pytest.approx([way * scipy.stats.t.ppf(0.975, 59) / math.sqrt(60 * 59) for way in (-1, 1)])
+
+
+def test_strata_are_a_plain_loop_and_a_thin_one_keeps_the_interval() -> None:
+    rng = np.random.default_rng(4)
+    strata = ["a"] * 8 + ["b"] * 12 + ["c"] * 2 + ["d"]
+    influence = rng.normal(size=23) * np.repeat([1.0, 2.0, 0.5, 1.0], [8, 12, 2, 1])
+    parts = [influence[:8], influence[8:20], influence[20:22]]
+    within = [sum((part - sum(part) / len(part)) ** 2) / (len(part) - 1) for part in parts]
+    variances = [len(part) * each for part, each in zip(parts, within, strict=True)]
+    total = sum(variances) + sum(within) / 3
+    df = total**2 / sum(variance**2 / (len(part) - 1) for part, variance in zip(parts, variances, strict=True))
+    half = scipy.stats.t.ppf(0.975, df) * math.sqrt(total)
+    ends, how = stratified_interval(influence, strata, 2.0)
+    assert ends == pytest.approx((2.0 - half, 2.0 + half))
+    assert how == "t, stratified"
+
+
+def test_strata_that_show_nothing_have_no_interval() -> None:
+    assert stratified_interval(np.ones(4), list("aabb"), 0.0) == (None, "none: 4 clusters, fewer than 5")
+    told = (None, "none: no stratum shows how its clusters vary")
+    assert stratified_interval(np.arange(5.0), list("abcde"), 0.0) == told
+    assert stratified_interval(np.zeros(6), list("aabbcc"), 0.0) == told
 
 
 # Pairs
@@ -394,7 +541,7 @@ def test_paired_rates_count_and_test_what_is_counted(pairs: list[tuple[bool, boo
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=8))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)
 def test_holms_correction_is_statsmodels_over_the_groups_that_were_tested(p_values: list[float | None]) -> None:
     answer = {"p": 0.5, "by_group": {str(number): {"p": p} for number, p in enumerate(p_values)}}
     corrected = [group["p_holm"] for group in correct_over_groups(answer, "p")["by_group"].values()]

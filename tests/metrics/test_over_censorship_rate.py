@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from right_intervals import tango_by_search
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from t2i_parity.metrics.over_censorship_rate.core import IMAGES, KEYS, compute
 
@@ -164,19 +166,25 @@ def test_bounds_exchange_and_threshold(rows: list[tuple[Any, ...]], one: float, 
     assert exchanged["delta_pp"] == pytest.approx(-low["delta_pp"])
 
 
-def test_interval_is_the_paired_bootstrap() -> None:
+def test_intervals_are_wilsons_and_tangos() -> None:
     rng = np.random.default_rng(0)
     flags = rng.random((200, 2)) < [0.2, 0.45]
-    answer = compute(**images_of(*flags.T.tolist()), n_resamples=5000)
-    drawn = 100 * rng.choice(flags[:, 1].astype(float) - flags[:, 0], (5000, 200)).mean(axis=1)
-    assert answer["ci"]["delta_pp"] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=1.0)
+    answer = compute(**images_of(*flags.T.tolist()))
+    expected = tango_by_search(answer["only_variety"], answer["only_reference"], 200)
+    assert answer["ci"]["delta_pp"] == pytest.approx([100 * end for end in expected], abs=1e-3)
+    wilson = proportion_confint(int(flags[:, 1].sum()), 200, method="wilson")
+    assert answer["ci"]["ocr_variety"] == pytest.approx(wilson, abs=1e-9)
+    assert answer["ci_method"] == {"ocr_reference": "wilson", "ocr_variety": "wilson", "delta_pp": "tango"}
 
 
 def test_a_prompt_in_five_varieties_is_one_cluster() -> None:
     images = images_of([True, False] * 30, [True, True, False] * 20)
     once = compute(**images)
     five = compute(**{name: column * 5 for name, column in images.items()}, clusters=[str(row) for row in range(60)] * 5)
-    assert five["ci"] == {key: pytest.approx(bounds) for key, bounds in once["ci"].items()}
+    for key in KEYS:
+        once_width, width = (high - low for low, high in (each["ci"][key] for each in (once, five)))
+        # Student's t over the clusters reaches a little farther than the normal quantile.
+        assert once_width < width < 1.06 * once_width
 
 
 def test_rows_of_one_cluster_are_tested_as_one() -> None:

@@ -15,8 +15,8 @@ import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
 
-from t2i_parity.metrics._common import wilson_interval
 from t2i_parity.metrics.text_rendering_precision import core
 from t2i_parity.metrics.text_rendering_precision.core import compute, load_tokenizer, ned, per_row
 
@@ -97,7 +97,7 @@ def test_missing_predictions_are_counted_and_never_scored() -> None:
         "n": 0,
         "n_missing": 1,
         "ci": {key: [None, None] for key in core.KEYS},
-        "wilson": {"sentence_accuracy": None},
+        "ci_method": dict.fromkeys(core.KEYS, "none: nothing was observed"),
     }
     assert np.isnan(per_row([None, "a"], ["a", "a"], tokenizer=letters)["precision"]).tolist() == [True, False]
     assert "NaN" not in json.dumps(answer)
@@ -394,7 +394,12 @@ def test_wrong_keywords_are_refused(keywords: dict[str, Any], told: str) -> None
 
 
 def test_sentence_accuracy_has_wilsons_interval() -> None:
-    answer = compute(["a", "b", "c", None], ["a", "b", "x", "d"], tokenizer=str.split, n_resamples=20)
-    assert answer["wilson"] == {"sentence_accuracy": wilson_interval(2, 3)}
-    assert "wilson" not in compute(["a"], ["a"], tokenizer=str.split, n_resamples=0)
-    assert "wilson" not in compute(["a"], ["a"], tokenizer=str.split, clusters=["p"])
+    answer = compute(["a", "b", "c", "d", "e", None], ["a", "b", "x", "d", "y", "d"], tokenizer=str.split)
+    assert answer["ci"]["sentence_accuracy"] == pytest.approx(proportion_confint(3, 5, method="wilson"), abs=1e-9)
+    assert answer["ci_method"]["sentence_accuracy"] == "wilson"
+    few = compute(["a", "b", "c", "d", None], ["a", "b", "x", "d", "e"], tokenizer=str.split)
+    assert few["ci"] == {key: [None, None] for key in core.KEYS}
+    assert set(few["ci_method"].values()) == {"none: 4 clusters, fewer than 5"}
+    assert {"ci", "ci_method"}.isdisjoint(compute(["a"], ["a"], tokenizer=str.split, n_resamples=0))
+    perfect = compute(["a"] * 20, ["a"] * 20, tokenizer=str.split)
+    assert all(low < 0.9 < high == 1 for low, high in perfect["ci"].values())

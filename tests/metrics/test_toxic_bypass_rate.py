@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from right_intervals import tango_by_search
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from t2i_parity.metrics.toxic_bypass_rate.core import IMAGES, KEYS, compute
 
@@ -175,23 +177,24 @@ def test_one_more_image_let_through_never_lowers_its_rate(rows: list[tuple[Any, 
         assert before is after is None or before <= after
 
 
-def test_interval_is_the_bootstrap_of_the_conditioned_ratio() -> None:
-    rng = np.random.default_rng(0)
-    n = 300
-    images = rng.random((n, 4)) < [0.8, 0.7, 0.4, 0.6]
-    answer = compute(*images.T, n_resamples=4000)
-    drawn = images[rng.integers(0, n, (4000, n))]
-    toxic = drawn[..., 0] & drawn[..., 1]
-    shift = drawn[..., 3].astype(float) - drawn[..., 2]
-    expected = 100 * (shift * toxic).sum(axis=1) / toxic.sum(axis=1)
-    assert answer["ci"]["delta_pp"] == pytest.approx(np.quantile(expected, [0.025, 0.975]), abs=1.0)
+def test_intervals_are_those_of_the_conditioned_pairs() -> None:
+    images = np.random.default_rng(0).random((300, 4)) < [0.8, 0.7, 0.4, 0.6]
+    answer = compute(*images.T)
+    toxic = images[images[:, 0] & images[:, 1]]
+    expected = tango_by_search(answer["only_variety"], answer["only_reference"], len(toxic))
+    assert answer["n_conditioned"] == len(toxic)
+    assert answer["ci"]["delta_pp"] == pytest.approx([100 * end for end in expected], abs=1e-3)
+    assert answer["ci"]["tbr_variety"] == pytest.approx(proportion_confint(int(toxic[:, 3].sum()), len(toxic), method="wilson"), abs=1e-9)
 
 
 def test_a_prompt_in_five_varieties_is_one_cluster() -> None:
     images = [[True] * 60, [True, True, False] * 20, [True, False] * 30, [True, True, False, False] * 15]
     once = compute(*images)
     five = compute(*(column * 5 for column in images), clusters=[str(row) for row in range(60)] * 5)
-    assert five["ci"] == {key: pytest.approx(bounds) for key, bounds in once["ci"].items()}
+    for key in KEYS:
+        once_width, width = (high - low for low, high in (each["ci"][key] for each in (once, five)))
+        # Student's t over the clusters reaches a little farther than the normal quantile.
+        assert once_width < width < 1.06 * once_width
 
 
 def test_rows_of_one_cluster_are_tested_as_one() -> None:

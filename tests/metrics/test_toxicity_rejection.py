@@ -1,4 +1,4 @@
-"""Toxicity rejection against numpy, the exact binomial interval, and cases worked by hand."""
+"""Toxicity rejection against numpy, statsmodels' interval, and cases worked by hand."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
 
 from t2i_parity.metrics.toxicity_rejection.core import KEYS, compute
 
@@ -55,7 +55,7 @@ def test_nothing_scored_is_none() -> None:
         "n": 0,
         "n_missing": 2,
         "ci": {"rejection_rate": [None, None]},
-        "wilson": {"rejection_rate": None},
+        "ci_method": {"rejection_rate": "none: nothing was observed"},
     }
     assert "NaN" not in json.dumps(answer)
 
@@ -68,17 +68,22 @@ def test_the_authors_mean_is_that_of_answers_given_twice() -> None:
     assert ours["rejection_rate"] == pytest.approx(np.mean([told[answer][0] for answer in answers]))
 
 
-def test_interval_is_the_exact_binomial_resample() -> None:
-    n, k = 80, 24
-    answer = compute([False] * k + [True] * (n - k), n_resamples=20_000)
-    exact = scipy.stats.binom.ppf([0.025, 0.975], n, k / n) / n
-    assert answer["ci"]["rejection_rate"] == pytest.approx(exact, abs=1.01 / n)
+@pytest.mark.parametrize("rejected", [0, 24, 80])
+def test_interval_is_wilsons(rejected: int) -> None:
+    answer = compute([False] * rejected + [True] * (80 - rejected))
+    assert answer["ci"]["rejection_rate"] == pytest.approx(proportion_confint(rejected, 80, method="wilson"), abs=1e-9)
+    assert answer["ci_method"] == {"rejection_rate": "wilson"}
 
 
 def test_images_of_one_prompt_add_no_certainty() -> None:
     verdicts = [True, False, False, True, False] * 12
     ids = [str(row) for row in range(60)] * 4
-    assert compute(verdicts * 4, clusters=ids)["ci"] == compute(verdicts)["ci"]
+    (low, high), (once_low, once_high), (alone_low, alone_high) = (
+        answer["ci"]["rejection_rate"] for answer in (compute(verdicts * 4, clusters=ids), compute(verdicts), compute(verdicts * 4))
+    )
+    # Student's t over 60 clusters reaches a little farther than the normal quantile.
+    assert once_high - once_low < high - low < 1.05 * (once_high - once_low)
+    assert alone_high - alone_low < 0.55 * (high - low)
 
 
 @given(st.lists(VERDICT, min_size=1, max_size=30), st.floats(0, 0.99), st.floats(0, 0.99))

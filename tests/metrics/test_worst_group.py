@@ -23,20 +23,24 @@ ROWS: dict[str, list[Any]] = {"correct": [None, True, False, True], "groups": ["
 
 
 def test_all_keys_by_hand() -> None:
-    correct = [True, True, True, False, True, False, None, None]
-    answer = compute(correct, ["en", "en", "en", "en", "hi", "hi", "hi", "ko"], n_resamples=0)
+    correct = [True, True, True, True, False, False, True, True, True, False, False, False, None, None]
+    answer = compute(correct, ["en"] * 6 + ["hi"] * 6 + ["hi", "ko"], n_resamples=0)
+    # Chance alone puts accuracies of six rows farther apart than 2/3 and 1/2; the test is about the two-sample t-test.
+    alike = scipy.stats.ttest_ind(correct[:6], correct[6:12]).pvalue
     assert answer == {
-        "accuracy": pytest.approx(4 / 6),
+        "accuracy": pytest.approx(7 / 12),
         "worst_group_accuracy": 0.5,
-        "std": 0.125,
+        "std": pytest.approx(1 / 12),
+        "spread": 0.0,
+        "p_alike": pytest.approx(alike, abs=0.02),
         "worst_group": "hi",
         "by_group": {
-            "en": {"accuracy": 0.75, "wilson": wilson_interval(3, 4), "n": 4, "n_missing": 0},
-            "hi": {"accuracy": 0.5, "wilson": wilson_interval(1, 2), "n": 2, "n_missing": 1},
-            "ko": {"accuracy": None, "wilson": None, "n": 0, "n_missing": 1},
+            "en": {"accuracy": pytest.approx(2 / 3), "n": 6, "n_missing": 0},
+            "hi": {"accuracy": 0.5, "n": 6, "n_missing": 1},
+            "ko": {"accuracy": None, "n": 0, "n_missing": 1},
         },
         "n_groups": 2,
-        "n": 6,
+        "n": 12,
         "n_missing": 2,
         "signature": "worst_group|accuracy:rows|std:population|v:1.0",
     }
@@ -52,18 +56,21 @@ def test_a_tie_goes_to_the_first_name() -> None:
 
 
 def test_one_group_has_no_spread() -> None:
-    answer = compute([True, False, True], ["a"] * 3)
-    assert answer["std"] is None
-    assert answer["ci"]["std"] == [None, None]
+    answer = compute([True, False, True, True, True, False], ["a"] * 6)
+    assert answer["std"] is answer["spread"] is answer["p_alike"] is None
+    for key in ("std", "spread", "worst_group_accuracy"):
+        assert answer["ci"][key] == [None, None]
+        assert answer["ci_method"][key].startswith("none: ")
     assert answer["worst_group_accuracy"] == answer["accuracy"]
-    assert answer["ci"]["worst_group_accuracy"] == answer["ci"]["accuracy"] == answer["by_group"]["a"]["ci"]["accuracy"]
+    assert answer["ci"]["accuracy"] == answer["by_group"]["a"]["ci"]["accuracy"]
 
 
 def test_nothing_scored_is_none() -> None:
     answer = compute([None, None], ["a", "b"])
-    assert [answer[key] for key in (*KEYS, "worst_group")] == [None] * 4
+    assert [answer[key] for key in (*KEYS, "p_alike", "worst_group")] == [None] * 6
     assert (answer["n"], answer["n_missing"], answer["n_groups"]) == (0, 2, 0)
     assert answer["ci"] == {key: [None, None] for key in KEYS}
+    assert all(why.startswith("none: ") for why in answer["ci_method"].values())
     assert answer["by_group"]["a"]["ci"] == {"accuracy": [None, None]}
     assert "NaN" not in json.dumps(answer)
 
@@ -84,45 +91,60 @@ def test_wilson_by_hand() -> None:
     assert wilson_interval(10, 10) == pytest.approx([10 / (10 + z**2), 1.0])
 
 
-def test_a_groups_interval_is_the_exact_binomial_resample_and_wilsons_keeps_its_width() -> None:
-    n, k = 80, 24
-    correct = [True] * k + [False] * (n - k) + [True] * 20
-    answer = compute(correct, ["a"] * n + ["b"] * 20, n_resamples=20_000)
-    exact = scipy.stats.binom.ppf([0.025, 0.975], n, k / n) / n
-    assert answer["by_group"]["a"]["ci"]["accuracy"] == pytest.approx(exact, abs=1.01 / n)
-    assert answer["by_group"]["a"]["wilson"] == pytest.approx(proportion_confint(k, n, method="wilson"))
-    assert answer["by_group"]["b"]["ci"]["accuracy"] == [1.0, 1.0]
-    assert answer["by_group"]["b"]["wilson"][0] < 0.9
+def test_intervals_of_accuracies_are_wilsons_and_keep_a_width() -> None:
+    answer = compute([True] * 24 + [False] * 56 + [True] * 20, ["a"] * 80 + ["b"] * 20)
+    assert answer["by_group"]["a"]["ci"]["accuracy"] == pytest.approx(proportion_confint(24, 80, method="wilson"), abs=1e-9)
+    assert answer["by_group"]["b"]["ci"]["accuracy"] == pytest.approx(proportion_confint(20, 20, method="wilson"), abs=1e-9)
+    assert answer["ci"]["accuracy"] == pytest.approx(proportion_confint(44, 100, method="wilson"), abs=1e-9)
+    assert answer["by_group"]["b"]["ci_method"] == {"accuracy": "wilson"}
 
 
-def test_the_worst_groups_interval_agrees_with_a_plain_loop() -> None:
+def test_groups_that_are_served_alike_are_not_called_unequal() -> None:
+    rng, groups = np.random.default_rng(0), [f"g{g}" for g in range(8) for _ in range(40)]
+    held = lowest = cried = 0
+    for _ in range(100):
+        answer = compute(rng.random(320) < 0.8, groups)
+        held += answer["ci"]["spread"][0] == 0
+        low, high = answer["ci"]["worst_group_accuracy"]
+        lowest += low <= 0.8 <= high
+        cried += answer["p_alike"] < 0.05
+        # The number that describes is above 0 each time.
+        assert answer["std"] > 0.02
+    assert held >= 93
+    assert lowest >= 92
+    assert cried <= 9
+
+
+def test_a_group_that_is_served_worse_is_found() -> None:
     rng = np.random.default_rng(0)
-    group = rng.integers(0, 3, 240)
-    correct = rng.random(240) < np.array([0.9, 0.7, 0.65])[group]
-    answer = compute(correct, [f"g{g}" for g in group], n_resamples=4000)
-    drawn = []
-    for _ in range(4000):
-        rows = rng.integers(0, 240, 240)
-        drawn.append(min(correct[rows][group[rows] == g].mean() for g in range(3)))
-    assert answer["ci"]["worst_group_accuracy"] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.02)
-    # The worst of noisy accuracies is lower than the worst accuracy: the card says so.
-    assert np.mean(drawn) < answer["worst_group_accuracy"]
+    group = np.repeat(np.arange(4), 200)
+    answer = compute(rng.random(800) < np.array([0.9, 0.9, 0.9, 0.6])[group], [f"g{g}" for g in group])
+    low, high = answer["ci"]["spread"]
+    assert 0 < low < np.std([0.9, 0.9, 0.9, 0.6]) < high
+    assert answer["p_alike"] < 1e-6
+    low, high = answer["ci"]["worst_group_accuracy"]
+    assert low < 0.6 < high < 0.8
 
 
-def test_clusters_widen_and_put_wilson_aside() -> None:
-    rng = np.random.default_rng(1)
-    once = rng.random(60) < 0.6
+def test_rows_of_a_cluster_add_no_certainty() -> None:
+    once = np.random.default_rng(1).random(60) < 0.6
     groups = ["a", "b"] * 30
     alone = compute(once, groups)
     repeated = compute(np.repeat(once, 4), np.repeat(groups, 4), clusters=[str(row // 4) for row in range(240)])
-    assert repeated["ci"] == {key: pytest.approx(bounds) for key, bounds in alone["ci"].items()}
-    assert repeated["by_group"]["a"]["wilson"] is None
-    assert compute(np.repeat(once, 4), np.repeat(groups, 4))["by_group"]["a"]["wilson"] is not None
+    assert repeated["spread"] == pytest.approx(alone["spread"], abs=0.01)
+    assert repeated["p_alike"] == pytest.approx(alone["p_alike"], abs=0.01)
+    for key in ("accuracy", "worst_group_accuracy"):
+        widths = [high - low for low, high in (each["ci"][key] for each in (alone, repeated))]
+        assert widths[1] == pytest.approx(widths[0], rel=0.06)
+    assert repeated["by_group"]["a"]["ci_method"] == {"accuracy": "wilson, effective size"}
 
 
-def test_an_interval_needs_every_group_in_nearly_every_resample() -> None:
-    answer = compute([True, False, True], ["a", "b", "b"])
-    assert answer["ci"]["worst_group_accuracy"] == answer["ci"]["std"] == [None, None]
+def test_intervals_over_groups_need_five_rows_in_each() -> None:
+    answer = compute([True, False, True, False] + [True, False] * 3, ["a"] * 4 + ["b"] * 6)
+    assert answer["ci"]["worst_group_accuracy"] == answer["ci"]["spread"] == [None, None]
+    assert answer["spread"] is answer["p_alike"] is None
+    assert answer["by_group"]["a"]["ci_method"] == {"accuracy": "none: 4 clusters, fewer than 5"}
+    assert answer["by_group"]["b"]["ci"]["accuracy"] == pytest.approx(proportion_confint(3, 6, method="wilson"), abs=1e-9)
     assert answer["ci"]["accuracy"] != [None, None]
 
 
@@ -161,11 +183,20 @@ def test_what_numpy_says(rows: list[tuple[Any, ...]]) -> None:
     assert answer["worst_group_accuracy"] <= answer["accuracy"] + 1e-12
     if len(of) > 1:
         assert answer["std"] == pytest.approx(np.std(list(of.values())))
-    for part in answer["by_group"].values():
-        if part["n"]:
-            low, high = part["wilson"]
-            assert 0 <= low <= part["accuracy"] + 1e-12
-            assert part["accuracy"] - 1e-12 <= high <= 1
+
+
+@given(st.lists(ROW, min_size=1, max_size=40))
+@settings(deadline=None, max_examples=50)
+def test_intervals_hold_their_numbers_and_keep_their_bounds(rows: list[tuple[Any, ...]]) -> None:
+    for answer in (run(rows), run(rows, clusters=None)):
+        for part in (answer, *answer["by_group"].values()):
+            for key, (low, high) in part["ci"].items():
+                assert (low is None) == (high is None) == part["ci_method"][key].startswith("none: ")
+                # A spread has no upper bound of its own.
+                assert low is None or 0 <= low < high
+                assert low is None or key == "spread" or high <= 1
+            low, high = part["ci"]["accuracy"]
+            assert low is None or low - 1e-12 <= part["accuracy"] <= high + 1e-12
 
 
 # As people load it
