@@ -108,7 +108,8 @@ def render(report: Report) -> str:
                 "signatures": _cited([(audit.run, audit.signature)], signatures),
             }
         )
-    gaps = [(each.run, gap.std.signature) for each in report.renderings for gap in (each.gap, each.common) if gap]
+    gaps = [(each.run, each.gap.std.signature) for each in report.renderings if each.gap]
+    again = [(each.run, each.common.std.signature) for each in report.renderings if each.common]
     stands = [(rendering.run, rendering.signature) for rendering in report.renderings]
     return (
         environment()
@@ -118,7 +119,14 @@ def render(report: Report) -> str:
             level=f"{report.level:.0%}",
             look={run: Markup(style.legend) for run, style in look.items()},
             readers=readers,
-            headline_signatures=_cited([*_summed("precision", stands, "{}"), *_summed("spread", gaps, "spread of {}")], signatures),
+            headline_signatures=_cited(
+                [
+                    *_summed("precision", stands, "{}"),
+                    *_summed("spread", gaps, "spread of {}"),
+                    *_summed("the lower rows", again, "lower row of {}"),
+                ],
+                signatures,
+            ),
             audits=audits,
             audit_sections=drawn_audits(report.audit_sections),
             sections=drawn(report.sections, look, signatures, f"{report.level:.0%}"),
@@ -216,7 +224,7 @@ def together_of(renderings: Sequence[Rendering]) -> Together | None:
     slices = shared(sets)
     codes = {code for code, _ in slices}
     names = {language.code: language.name for each in renderings for language in each.languages if language.code in codes}
-    return Together(over_shared(slices), list(names.values()))
+    return Together(over_shared(slices, frozenset[Slice]().union(*sets)), list(names.values()))
 
 
 def is_incomplete(rendering: Rendering) -> bool:
@@ -480,6 +488,7 @@ def console_tables(report: Report) -> list[Table]:
                 made.add_row("Shared, mean", *_console_scores([each.mean if each else None for each in common]))
                 made.add_row("Shared, spread", *_console_scores([each.spread if each else None for each in common]))
                 caption += [f"Shared: {together.over}, {', '.join(together.languages)}, each counting once"]
+                caption += [f"Shared: {signature}" for signature in dict.fromkeys(each.mean.signature for each in common if each)]
             elif together:
                 caption += [NOTHING_SHARED]
             caption += [f"{each.run}: {lead_of(each).headline}" for each in members]

@@ -23,8 +23,8 @@ GAP_NOTE = (
     "spreads are of true means, the noise of sampling taken out; std, lowest and highest mean are as they came out, and name no language "
     "as served worse; the intervals of the latter two are corrected for their selection"
 )
-SHARED_NOTE = "these runs do not stand on the same images: compare them in the rows over what all scored runs have only"
-NOTHING_SHARED = "no language is in all scored runs, so that their totals cannot be compared"
+SHARED_NOTE = "these runs lack languages or dimensions that others have: compare them only in the rows over what all scored runs have"
+NOTHING_SHARED = "the scored runs have no language and dimension in common, so that their totals cannot be compared"
 MEANS_NOTE = "means over languages, each counting alike"
 CEILING_NOTE = "the plot shows the share reached; its line at 1 is the ceiling"
 CEILING_ABOUT = (

@@ -50,18 +50,18 @@ def unequal(sets: Iterable[Collection[Slice]]) -> bool:
     return len({frozenset(each) for each in sets if each}) > 1
 
 
-def over_shared(slices: Collection[Slice]) -> str:
-    """What a total over shared slices is over.
+def over_shared(slices: Collection[Slice], every: Collection[Slice]) -> str:
+    """What a total over shared slices is over; dimensions are named where ``every`` slice of the page has several.
 
-    >>> over_shared({("en", ""), ("hi", "")})
+    >>> over_shared({("en", "R-T"), ("hi", "R-T")}, {("en", "R-T"), ("hi", "R-T"), ("ar", "R-T")})
     'over the 2 languages that all scored runs have'
-    >>> over_shared({("en", "R-T"), ("en", "R-B")})
-    'over the 1 language and 2 dimensions that all scored runs have'
+    >>> over_shared({("en", "R-T")}, {("en", "R-T"), ("en", "R-B")})
+    'over the 1 language and 1 dimension that all scored runs have'
     """
-    languages, dimensions = ({each[axis] for each in slices} for axis in (0, 1))
-    told = f"{len(languages)} language{'s' * (len(languages) != 1)}"
-    if len(slices) != len(languages) * len(dimensions):
+    counts = [len({each[axis] for each in slices}) for axis in (0, 1)]
+    told = " and ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in zip(counts, ("language", "dimension"), strict=True))
+    if len(slices) != counts[0] * counts[1]:
         told = f"{len(slices)} slices (a language and a dimension each)"
-    elif dimensions != {""}:
-        told += f" and {len(dimensions)} dimension{'s' * (len(dimensions) != 1)}"
+    elif len({dimension for _, dimension in every}) == 1:
+        told = told.partition(" and ")[0]
     return f"over the {told} that all scored runs have"

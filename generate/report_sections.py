@@ -254,13 +254,14 @@ def _gap(title: str, subset: str, of: Signature, scored: Sequence[Scored], sets:
             rows.append(_inequality(f"{run} ({told})" if told else run, keyed))
         if unequal(sets.answered.values()):
             together = shared(sets.answered.values())
+            over = over_shared(together, frozenset[Slice]().union(*sets.answered.values()))
             # What is made from rows is made only where the rows are at hand.
             for run, found in sets.rows.items() if together else ():
                 if not sets.answered[run]:
                     continue
                 made = {(score.group, score.spec): score for score in found.over(together)}
-                cited = list(dict.fromkeys([*cited, (next(iter(made.values())).signature, over_shared(together))]))
-                rows.append(_inequality(f"{run} ({over_shared(together)})", made))
+                cited = list(dict.fromkeys([*cited, (next(iter(made.values())).signature, over)]))
+                rows.append(_inequality(f"{run} ({over})", made))
             note += "" if together and not sets.rows else f"; {SHARED_NOTE if together else NOTHING_SHARED}"
         blocks.append(Block(f"{title} on {subset}: spread over languages", GAP_HEADS, rows, cited, note=note, words=frozenset({11, 14})))
         for axis in ("branch", "script"):
@@ -310,7 +311,9 @@ def ceiling_sections(scored: Sequence[Scored]) -> list[Section]:
         blocks.append(_table(f"{subset}, read by {reader}", "Language", languages, shown, runs, cited, figure=figure, note=CEILING_NOTE))
         apart = [CORRECTED[f"{key}_{end}"] for key in keys for end in ("spread", "p_alike")]
         if any((ALL, spec) in keyed for keyed in runs.values() for spec in apart):
-            blocks.append(_table(f"Inequality over languages, corrected, {subset}", "", [("All languages", "", ALL)], apart, runs, cited))
+            sets = _Sets.of(CORRECTED, subset, signature, parts[-1], scored)
+            total = [("All languages", "", ALL)]
+            blocks.append(_table(f"Inequality over languages, corrected, {subset}", "", total, apart, runs, cited, sets))
     return [Section("ceilings", "Beside the reader’s ceiling", CEILING_ABOUT, blocks)] if blocks else []
 
 

@@ -21,7 +21,7 @@ from t2i_parity.generate.report import gather
 from t2i_parity.generate.report_sections import Scored, ceiling_sections, metric_sections, unique
 from t2i_parity.generate.run import Run, image_features
 from t2i_parity.generate.specs import specs
-from t2i_parity.generate.specs.calibrated import CEILING, SHARE
+from t2i_parity.generate.specs.calibrated import CEILING, CORRECTED, SHARE
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Group, Interval, MetricSpec, Score, ScoreSpec
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
@@ -250,6 +250,21 @@ def test_ceilings_stand_beside_scores(runs: list[Run]) -> None:
     assert (table.figure.reference, table.figure.dots[1, "one"].value) == (1.0, None)
     assert ceiling_sections([Scored("one", runs[0], scores[:1])]) == []
     assert "no score" in render(Report("t", "now", sections=[found]))
+
+
+def test_a_corrected_spread_says_which_languages_it_lacks(runs: list[Run]) -> None:
+    of = Signature.parse("text_rendering_precision|tok:a|reader:{tesseract|v:5}|ceiling:known_text@1,sign|v:1.0")
+    by_language = {"en": 0.6, "hi": 0.5, "ar": None}
+    scores = [Score(CEILING["precision"], "text", Group(language=code), 0.9, 5, 0, None, of) for code in by_language]
+    scores += [Score(CORRECTED["precision"], "text", Group(language=code), value, 8, 0, None, of) for code, value in by_language.items()]
+    scores.append(Score(CORRECTED["precision_spread"], "text", Group(), 0.05, 16, 0, None, of))
+    (found,) = ceiling_sections([Scored("one", runs[0], scores)])
+    assert row(block(found, "Inequality over languages, corrected, text"), "All languages", CORRECTED["precision_spread"].title) == [
+        "0.050",
+        "16",
+        "0",
+    ]
+    assert found.blocks[1].rows[0].cells[1].under == "over 2 of 3 languages"
 
 
 def test_runs_of_one_name_stay_apart(runs: list[Run]) -> None:

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from t2i_parity.cards.report import console_tables, render
 from t2i_parity.cards.report_data import Report
+from t2i_parity.cards.report_texts import NOTHING_SHARED
 from t2i_parity.generate.report import gather
 from t2i_parity.generate.run import Run, image_features
 from t2i_parity.generate.score import ScoreSettings, score
@@ -141,7 +142,7 @@ def test_a_language_that_was_not_read_is_missing_from_the_total(runs: dict[str, 
 def test_runs_without_a_language_in_common_are_not_to_be_compared(runs: dict[str, Run]) -> None:
     _, html = page_of(runs, ["one", "apart"])
     assert len(table(html, "Text rendering over all languages")) == 3
-    assert "No language is in all scored runs, so that their totals cannot be compared." in html
+    assert "The scored runs have no language and dimension in common, so that their totals cannot be compared." in html
 
 
 def test_languages_of_fewer_dimensions_say_so(runs: dict[str, Run]) -> None:
@@ -180,7 +181,7 @@ def test_six_runs_of_any_mix(runs: dict[str, Run], names: list[str]) -> None:
         assert row[0].startswith(name)
         assert "that all scored runs have" in row[0]
         assert row[2] == str(len(TEXTS) * len(together))
-    assert ("No language is in all scored runs" in html) == ("no language is in all scored runs" in printed) == (apart and not together)
+    assert ("The scored runs have no language and dimension in common" in html) == (NOTHING_SHARED in printed) == (apart and not together)
     assert printed.count("Shared, mean") == (-(-len(names) // 3) if again else 0)
     assert len(re.findall(r"over \d of \d", printed)) == sum(there[name] != every for name in names)
     # Beside text rendering, the same holds of every total and of every spread.
