@@ -31,7 +31,9 @@ Ends: TypeAlias = tuple[float, float] | None
 Difference: TypeAlias = tuple[float, Ends] | None
 # Less variance than this is rounding.
 _ROUNDING = 1e-24
-# Beyond this a noncentral F is not computed exactly.
+# So many values of the noise are averaged over.
+_NOISES = 64
+# Beyond this a noncentral χ² is not computed exactly.
 _FAR = 5_000.0
 
 
@@ -161,16 +163,17 @@ class GroupMeans:
         return float(scipy.stats.f.sf(seen / df1, df1, df2))
 
     def spread_interval(self, level: float = 0.95) -> Ends:
-        """The interval of the true spread: those that a noncentral F test would not refuse (Steiger 2004); None as :meth:`alike_p`.
+        """The interval of the true spread: those that a noncentral χ² test would not refuse; None as :meth:`alike_p`.
 
-        A spread as small as chance alone gives in half of all samples bounds it as the median does: no sample shows that it is 0.
+        How much of the spread is noise is known no better than the sample tells, and averaged over. A spread as small as chance alone
+        gives in half of all samples bounds it as the median does: no sample shows that it is 0.
         """
         if not self.enough:
             return None
         seen, scale, df1, df2 = self._null()
         tails = (1 - level) / 2
         least = max(seen, df1 * float(scipy.stats.f.ppf(0.5, df1, df2)))
-        ends = [_noncentrality(value / df1, df1, df2, tail) for value, tail in ((seen, 1 - tails), (least, tails))]
+        ends = [_noncentrality(value, df1, df2, tail) for value, tail in ((seen, 1 - tails), (least, tails))]
         low, high = (math.sqrt(end * scale / len(self.codes)) for end in ends)
         return low, high
 
@@ -396,19 +399,22 @@ def _two_sided(difference: float, error: float, df: float) -> float:
     return 2 * float(scipy.stats.t.sf(abs(difference) / error, df))
 
 
-def _noncentrality(f: float, df1: float, df2: float, tail: float) -> float:
-    """The noncentrality under which a smaller F has the probability ``tail``; 0 where even none gives less."""
-    if df1 * f > _FAR:
-        # The root of a noncentral χ² is normal there, with variance 1; the noise is known to df2 degrees only.
-        spread = math.sqrt(1 + df1 * f / (2 * df2))
-        return max(math.sqrt(df1 * f) - float(scipy.stats.norm.ppf(tail)) * spread, 0.0) ** 2
-    if float(scipy.stats.f.cdf(f, df1, df2)) <= tail:
+def _noncentrality(seen: float, df1: float, df2: float, tail: float) -> float:
+    """The noncentrality, in units of the noise as estimated, under which less than ``seen`` has the probability ``tail``.
+
+    0 where even none gives less. The estimate of the noise has ``df2`` degrees of freedom.
+    """
+    if seen > _FAR:
+        # The root of a noncentral χ² is normal there, with variance 1.
+        return max(math.sqrt(seen) - float(scipy.stats.t.ppf(tail, df2)), 0.0) ** 2
+    if float(scipy.stats.f.cdf(seen / df1, df1, df2)) <= tail:
         return 0.0
+    noise = scipy.stats.chi2.ppf((np.arange(_NOISES) + 0.5) / _NOISES, df2) / df2
 
     def beyond(noncentrality: float) -> float:
-        return float(scipy.stats.ncf.cdf(f, df1, df2, noncentrality)) - tail
+        return float(scipy.stats.ncx2.cdf(seen * noise, df1, noncentrality * noise).mean()) - tail
 
-    most = max(4.0, 2 * df1 * f)
+    most = max(4.0, 2 * seen)
     while beyond(most) > 0:
         most *= 2
     return float(scipy.optimize.brentq(beyond, 1e-12, most, xtol=1e-9, rtol=1e-9))
