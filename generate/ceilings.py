@@ -139,7 +139,7 @@ def _corrected(
             n = sum(languages[row] in whole.codes for row in seen)
             lacking = sum(code in whole.codes for code in languages) - n
             between = whole.spread_interval(level) if resampling.n_resamples else None
-            spread = Interval.of(between, level, "noncentral F")
+            spread = Interval.of(between, level, "noncentral chi-square")
             scores.append(Score(CORRECTED[f"{key}_spread"], subset, ALL, whole.spread(), n, lacking, spread, of))
             scores.append(Score(CORRECTED[f"{key}_p_alike"], subset, ALL, whole.alike_p(), n, lacking, None, of))
     return scores

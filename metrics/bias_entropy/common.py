@@ -501,7 +501,7 @@ def estimate(
             ends, how = None, _too_few(len(units))
         else:
             if not drawn:
-                drawn = dict(zip(names, statistics(_resampled_sums(units, resampling)).T, strict=True))
+                drawn = dict(zip(names, statistics(resampled_sums(units, resampling)).T, strict=True))
             ends, how = _percentiles(drawn[name], level)
         ci[name], methods[name] = list(ends) if ends is not None else [None, None], how
     return answer, {"ci": ci, "ci_method": methods}
@@ -746,7 +746,7 @@ class WholeSums:
         return np.asarray(np.ldexp(sums[:, :wide], self._exponents))
 
 
-def _resampled_sums(units: FloatArray, resampling: Resampling) -> FloatArray:
+def resampled_sums(units: FloatArray, resampling: Resampling) -> FloatArray:
     """(n_resamples, k) sums of as many units as there are, drawn with replacement; ``units`` is sorted."""
     rng = np.random.default_rng(resampling.seed)
     n = len(units)

@@ -157,13 +157,13 @@ def _inferred(score: FloatArray, languages: Sequence[str], clusters: Sequence[st
         members = {group: [code for code in found.codes if of[code] == group] for group in sorted(set(of.values()))}
         pooled = found.pooled(members)
         gaps |= {f"{field}_spread": pooled.spread(), f"{field}_p_alike": pooled.alike_p()}
-        between[f"{field}_spread"] = (pooled.spread_interval(level), "noncentral F")
+        between[f"{field}_spread"] = (pooled.spread_interval(level), "noncentral chi-square")
     answer: Answer = {"spread": found.spread(), "p_alike": found.alike_p(), **gaps}
     if not resampling.n_resamples:
         return answer
     intervals = {
         "mean": (found.mean_interval(level), "t"),
-        "spread": (found.spread_interval(level), "noncentral F"),
+        "spread": (found.spread_interval(level), "noncentral chi-square"),
         "worst": (found.extreme_interval(level), "corrected for selection"),
         "best": (found.extreme_interval(level, worst=False), "corrected for selection"),
         **between,

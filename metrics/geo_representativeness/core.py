@@ -199,8 +199,11 @@ def _intervals(
     """``ci`` and ``ci_method``: participants were drawn within their countries, or, where one rates in several, over all of them."""
     if not resampling.n_resamples:
         return {}
+    # A sum depends in its last digit on the order of what it adds.
+    first = lexical_order(parts)
+    parts, country = parts[first], country[first]
     codes: dict[str, int] = {}
-    at = np.array([codes.setdefault(unit, len(codes)) for unit in units], np.intp)
+    at = np.array([codes.setdefault(units[row], len(codes)) for row in first], np.intp)
     sums = np.zeros((len(codes), parts.shape[1]))
     np.add.at(sums, at, parts)
     strata: dict[int, set[str]] = {}

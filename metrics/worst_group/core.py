@@ -101,7 +101,7 @@ def compute(
         inferred = {
             "worst_group_accuracy": (found.extreme_interval(level) if found else None, "corrected for selection"),
             "std": (None, "none: it describes, and is biased upwards; spread has one"),
-            "spread": (found.spread_interval(level) if found else None, "noncentral F"),
+            "spread": (found.spread_interval(level) if found else None, "noncentral chi-square"),
         }
         few = "none: a single group, or one of fewer than five clusters"
         for key, (ends, how) in inferred.items():

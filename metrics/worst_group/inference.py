@@ -22,9 +22,9 @@ from .common import (
     FloatArray,
     IntArray,
     Resampling,
-    WholeSums,
     lexical_order,
     ratio,
+    resampled_sums,
     with_unseen,
 )
 
@@ -32,10 +32,10 @@ Ends: TypeAlias = tuple[float, float] | None
 Difference: TypeAlias = tuple[float, Ends] | None
 # Less variance than this is rounding.
 _ROUNDING = 1e-24
-# Beyond this a noncentral F is not computed exactly.
+# So many values of the noise are averaged over.
+_NOISES = 64
+# Beyond this a noncentral χ² is not computed exactly.
 _FAR = 5_000.0
-# So many numbers are drawn at once: 16 MB.
-_DRAWN = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,10 @@ class GroupMeans:
         >>> found.codes, found.means.tolist()
         (('a', 'b'), [1.0, 0.5])
         """
-        codes, at = np.unique(np.asarray(groups, object).astype(str), return_inverse=True)
-        k, n = len(codes), len(values)
-        names = range(n) if clusters is None else clusters
-        numbered: dict[object, int] = {}
-        cell = np.array([numbered.setdefault(name, len(numbered)) for name in names], np.intp) * k + at
-        # One order, whatever the order of rows and the names of clusters, so that no digit depends on them.
-        rows = np.lexsort((values, cell))
-        sums, counts = (np.bincount(cell[rows], weights, len(numbered) * k).reshape(-1, k) for weights in (values[rows], None))
-        order = lexical_order(np.hstack([sums, counts]))
-        sums, counts = sums[order], counts[order].astype(np.float64)
+        codes, units = _cells(values, groups, clusters)
+        k = len(codes)
+        # One order, whatever the names of clusters, so that no digit depends on them.
+        sums, counts = np.hsplit(units[lexical_order(units)], 2)
         means = sums.sum(axis=0) / counts.sum(axis=0)
         held = (counts > 0).sum(axis=0)
         influence = (sums - means * counts) / counts.sum(axis=0) * np.sqrt(held / np.maximum(held - 1, 1))
@@ -108,7 +102,7 @@ class GroupMeans:
                     )
                     * (high - low) ** 2
                 )
-        return cls(tuple(map(str, codes)), means, covariance, held, low, high)
+        return cls(codes, means, covariance, held, low, high)
 
     @property
     def enough(self) -> bool:
@@ -170,16 +164,17 @@ class GroupMeans:
         return float(scipy.stats.f.sf(seen / df1, df1, df2))
 
     def spread_interval(self, level: float = 0.95) -> Ends:
-        """The interval of the true spread: those that a noncentral F test would not refuse (Steiger 2004); None as :meth:`alike_p`.
+        """The interval of the true spread: those that a noncentral χ² test would not refuse; None as :meth:`alike_p`.
 
-        A spread as small as chance alone gives in half of all samples bounds it as the median does: no sample shows that it is 0.
+        How much of the spread is noise is known no better than the sample tells, and averaged over. A spread as small as chance alone
+        gives in half of all samples bounds it as the median does: no sample shows that it is 0.
         """
         if not self.enough:
             return None
         seen, scale, df1, df2 = self._null()
         tails = (1 - level) / 2
         least = max(seen, df1 * float(scipy.stats.f.ppf(0.5, df1, df2)))
-        ends = [_noncentrality(value / df1, df1, df2, tail) for value, tail in ((seen, 1 - tails), (least, tails))]
+        ends = [_noncentrality(value, df1, df2, tail) for value, tail in ((seen, 1 - tails), (least, tails))]
         low, high = (math.sqrt(end * scale / len(self.codes)) for end in ends)
         return low, high
 
@@ -277,6 +272,21 @@ class GroupMeans:
         return [(1 + int(before[place].sum()), k - int(before[:, place].sum())) for place in range(k)]
 
 
+def _cells(values: FloatArray, groups: Sequence[str], clusters: Sequence[str] | None) -> tuple[tuple[str, ...], FloatArray]:
+    """The groups, sorted, and (clusters, 2k): the sum of each group's rows in a cluster, then how many they are."""
+    codes, at = np.unique(np.asarray(groups, object).astype(str), return_inverse=True)
+    numbered: dict[object, int] = {}
+    names: Sequence[object] = range(len(values)) if clusters is None else clusters
+    cell = np.array([numbered.setdefault(name, len(numbered)) for name in names], np.intp) * len(codes) + at
+    # A sum depends in its last digit on the order of what it adds.
+    order = np.argsort(values)
+    halves = [
+        np.bincount(cell[order], weights, len(numbered) * len(codes)).reshape(-1, len(codes))
+        for weights in (np.asarray(values)[order], None)
+    ]
+    return tuple(map(str, codes)), np.hstack(halves).astype(np.float64)
+
+
 def new_group_reach(means: FloatArray, level: float = 0.95, *, several: int = 1) -> FloatArray:
     """How far from the mean of k groups' means (…, k), three or more, that of one more is to be expected: (…).
 
@@ -308,29 +318,12 @@ def worst_shares(
     >>> worst_shares(np.array([1.0, 0.0] * 5), ["a", "b"] * 5, list("1122334455"), Resampling(n_resamples=20))
     {'a': 0.0, 'b': 1.0}
     """
-    codes = sorted(set(groups))
-    place = {code: at for at, code in enumerate(codes)}
-    numbered: dict[object, int] = {}
-    names: Sequence[object] = range(len(values)) if clusters is None else clusters
-    units = np.zeros((len(set(names)), 2 * len(codes)))
-    for value, group, name in zip(values.tolist(), groups, names, strict=True):
-        row = units[numbered.setdefault(name, len(numbered))]
-        row[place[group]] += value
-        row[len(codes) + place[group]] += 1.0
-    units = units[lexical_order(units)]
-    rng = np.random.default_rng(resampling.seed)
-    n = len(units)
-    summed = WholeSums(units, n)
-    wins, left = np.zeros(len(codes)), resampling.n_resamples
-    while left:
-        rows = min(left, max(1, _DRAWN // n))
-        sums = summed(rng.multinomial(n, np.full(n, 1 / n), size=rows).astype(np.float64))
-        means = ratio(sums[:, : len(codes)], sums[:, len(codes) :])
-        means = np.where(np.isnan(means), np.inf, means if higher_is_better else -means)
-        lowest = means == means.min(axis=1, keepdims=True)
-        wins += (lowest / lowest.sum(axis=1, keepdims=True)).sum(axis=0)
-        left -= rows
-    shares = wins / resampling.n_resamples
+    codes, units = _cells(values, groups, clusters)
+    sums = resampled_sums(units[lexical_order(units)], resampling)
+    means = ratio(sums[:, : len(codes)], sums[:, len(codes) :])
+    means = np.where(np.isnan(means), np.inf, means if higher_is_better else -means)
+    lowest = means == means.min(axis=1, keepdims=True)
+    shares = (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)
     return dict(zip(codes, map(float, shares), strict=True))
 
 
@@ -407,19 +400,22 @@ def _two_sided(difference: float, error: float, df: float) -> float:
     return 2 * float(scipy.stats.t.sf(abs(difference) / error, df))
 
 
-def _noncentrality(f: float, df1: float, df2: float, tail: float) -> float:
-    """The noncentrality under which a smaller F has the probability ``tail``; 0 where even none gives less."""
-    if df1 * f > _FAR:
-        # The root of a noncentral χ² is normal there, with variance 1; the noise is known to df2 degrees only.
-        spread = math.sqrt(1 + df1 * f / (2 * df2))
-        return max(math.sqrt(df1 * f) - float(scipy.stats.norm.ppf(tail)) * spread, 0.0) ** 2
-    if float(scipy.stats.f.cdf(f, df1, df2)) <= tail:
+def _noncentrality(seen: float, df1: float, df2: float, tail: float) -> float:
+    """The noncentrality, in units of the noise as estimated, under which less than ``seen`` has the probability ``tail``.
+
+    0 where even none gives less. The estimate of the noise has ``df2`` degrees of freedom.
+    """
+    if seen > _FAR:
+        # The root of a noncentral χ² is normal there, with variance 1.
+        return max(math.sqrt(seen) - float(scipy.stats.t.ppf(tail, df2)), 0.0) ** 2
+    if float(scipy.stats.f.cdf(seen / df1, df1, df2)) <= tail:
         return 0.0
+    noise = scipy.stats.chi2.ppf((np.arange(_NOISES) + 0.5) / _NOISES, df2) / df2
 
     def beyond(noncentrality: float) -> float:
-        return float(scipy.stats.ncf.cdf(f, df1, df2, noncentrality)) - tail
+        return float(scipy.stats.ncx2.cdf(seen * noise, df1, noncentrality * noise).mean()) - tail
 
-    most = max(4.0, 2 * df1 * f)
+    most = max(4.0, 2 * seen)
     while beyond(most) > 0:
         most *= 2
     return float(scipy.optimize.brentq(beyond, 1e-12, most, xtol=1e-9, rtol=1e-9))

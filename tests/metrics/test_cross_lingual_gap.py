@@ -114,11 +114,11 @@ def test_what_is_inferred_is_that_of_the_group_means() -> None:
     assert answer["ci_method"] == {
         "mean": "t",
         "std": "none: it describes, and is biased upwards; spread has one",
-        "spread": "noncentral F",
+        "spread": "noncentral chi-square",
         "worst": "corrected for selection",
         "best": "corrected for selection",
-        "branch_spread": "noncentral F",
-        "script_spread": "noncentral F",
+        "branch_spread": "noncentral chi-square",
+        "script_spread": "noncentral chi-square",
     }
     assert answer["ci"]["std"] == [None, None]
     low, high = answer["ci"]["worst"]

@@ -133,11 +133,11 @@ def test_spread_interval_holds_what_the_test_does_not_refuse() -> None:
     found = of(noise + truth)
     ends = found.spread_interval()
     assert ends is not None
-    # Means of unit variance over n clusters: F is noncentral with n times the sum of squares of the true means.
-    f = n * (truth - truth.mean()) @ (truth - truth.mean()) / (k - 1)
+    # Means of unit variance over n clusters, as estimated; the true variance is that over a χ² of so many degrees of freedom.
+    seen, df = n * (truth - truth.mean()) @ (truth - truth.mean()), (k - 1) * (n - 1)
     for end, tail in zip(ends, (0.025, 0.975), strict=True):
-        beyond = scipy.stats.ncf.sf(f, k - 1, (k - 1) * (n - 1), n * k * end**2)
-        assert beyond == pytest.approx(tail, abs=1e-6)
+        beyond = scipy.stats.chi2(df).expect(lambda w, end=end: scipy.stats.ncx2.sf(seen * w / df, k - 1, n * k * end**2 * w / df))
+        assert beyond == pytest.approx(tail, abs=1e-3)
     assert ends[0] < float(found.spread() or 0) < ends[1]
 
 
