@@ -412,7 +412,7 @@ def _noncentrality(seen: float, df1: float, df2: float, tail: float) -> float:
     noise = scipy.stats.chi2.ppf((np.arange(_NOISES) + 0.5) / _NOISES, df2) / df2
 
     def beyond(noncentrality: float) -> float:
-        return float(scipy.stats.ncx2.cdf(seen * noise, df1, noncentrality * noise).mean()) - tail
+        return float(np.mean(scipy.stats.ncx2.cdf(seen * noise, df1, noncentrality * noise))) - tail
 
     most = max(4.0, 2 * seen)
     while beyond(most) > 0:
