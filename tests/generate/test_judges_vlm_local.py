@@ -221,7 +221,7 @@ def test_the_batch_and_its_order_do_not_change_ratings(run: str, vlm: Path) -> N
 @pytest.mark.parametrize("judge", ["vlm-reader", "demographics", "culture", "toxicity"])
 def test_a_model_that_babbles_gives_no_observation(run: str, vlm: Path, judge: str) -> None:
     """Random weights answer no question: every row is missing with its reason, and nothing is scored."""
-    command("judge", run, "--with", judge, "--set", f"model={vlm}", "--set", "max_tokens=8", *SETTINGS)
+    command("judge", run, "--with", judge, "--set", f"model={vlm}", "--set", "max_tokens=8", *SETTINGS, check=1)
     rows = observations(run, judge)
     assert len(rows) == 6
     assert {row["status"] for row in rows} == {"failed"}
