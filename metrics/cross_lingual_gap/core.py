@@ -71,9 +71,9 @@ def compute(
 ) -> Answer:
     """Mean, spread, worst and best of the language means, in the unit of the scores (Table 2).
 
-    ``std`` is the study's number, the population standard deviation of the means: it describes, and is above 0 for a fair system too, the
-    more the fewer rows there are; it has no interval. ``spread`` is that of the true means, the noise of sampling taken out, and
-    ``p_alike`` tests whether all languages are served alike.
+    ``std`` is the study's number, the population standard deviation of the means: it describes, and is above 0 for a fair system too,
+    the more the fewer rows there are; its interval is that of ``spread``. ``spread`` is that of the true means, the noise of sampling
+    taken out, and ``p_alike`` tests whether all languages are served alike.
 
     Args:
         scores: one number a row, higher is better; None or NaN where missing (counted in ``n_missing``, never scored).
@@ -163,7 +163,8 @@ def _inferred(score: FloatArray, languages: Sequence[str], clusters: Sequence[st
         return answer
     intervals = {
         "mean": (found.mean_interval(level), "t"),
-        "spread": (found.spread_interval(level), "noncentral chi-square"),
+        # Of the true standard deviation, both: the published number estimates it with the noise left in.
+        **dict.fromkeys(("std", "spread"), (found.spread_interval(level), "noncentral chi-square")),
         "worst": (found.extreme_interval(level), "corrected for selection"),
         "best": (found.extreme_interval(level, worst=False), "corrected for selection"),
         **between,
@@ -172,8 +173,8 @@ def _inferred(score: FloatArray, languages: Sequence[str], clusters: Sequence[st
     methods = {key: how if ends is not None else few for key, (ends, how) in intervals.items()}
     return {
         **answer,
-        "ci": {"std": [None, None], **{key: _bounds(ends) for key, (ends, _) in intervals.items()}},
-        "ci_method": {"std": "none: it describes, and is biased upwards; spread has one", **methods},
+        "ci": {key: _bounds(ends) for key, (ends, _) in intervals.items()},
+        "ci_method": methods,
         "contrasts": {
             each.code: {"difference": each.difference, "ci": _bounds(each.interval), "p": each.p, "p_holm": each.p_holm}
             for each in found.contrasts(level)

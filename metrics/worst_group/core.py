@@ -45,12 +45,12 @@ def compute(
         groups: the group of each row; required here.
         clusters: one name a row; rows of one name count as one draw (default: each row alone).
 
-    Returns a dict with ``accuracy`` (over rows), ``worst_group_accuracy``, ``std`` (population, over groups: it describes, and is above 0
-    for groups that are served alike, too), ``spread`` (that of the groups' true accuracies, noise taken out), ``p_alike`` (the test that
-    all are one), ``worst_group`` (the first by name in a tie), ``by_group`` (of each ``accuracy``, ``n``, ``n_missing``, ``ci``,
-    ``ci_method``), ``n_groups``, ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0) and ``signature``. The
-    interval of ``worst_group_accuracy`` is that of the lowest true accuracy, whichever group has it. A group without any verdict is None
-    in ``by_group`` and left out of the rest; ``std`` is None with fewer than two groups.
+    Returns a dict with ``accuracy`` (over rows), ``worst_group_accuracy``, ``std`` (population, over groups: it describes, and is above
+    0 for groups that are served alike, too), ``spread`` (that of the groups' true accuracies, noise taken out; both have its interval),
+    ``p_alike`` (the test that all are one), ``worst_group`` (the first by name in a tie), ``by_group`` (of each ``accuracy``, ``n``,
+    ``n_missing``, ``ci``, ``ci_method``), ``n_groups``, ``n``, ``n_missing``, ``ci`` and ``ci_method`` (unless ``n_resamples`` is 0)
+    and ``signature``. The interval of ``worst_group_accuracy`` is that of the lowest true accuracy, whichever group has it. A group
+    without any verdict is None in ``by_group`` and left out of the rest; ``std`` is None with fewer than two groups.
 
     Raises ValueError on wrong input, naming column and row.
 
@@ -100,13 +100,13 @@ def compute(
         level = float(confidence_level)
         inferred = {
             "worst_group_accuracy": (found.extreme_interval(level) if found else None, "corrected for selection"),
-            "std": (None, "none: it describes, and is biased upwards; spread has one"),
-            "spread": (found.spread_interval(level) if found else None, "noncentral chi-square"),
+            # Of the true standard deviation, both: the published number estimates it with the noise left in.
+            **dict.fromkeys(("std", "spread"), (found.spread_interval(level) if found else None, "noncentral chi-square")),
         }
         few = "none: a single group, or one of fewer than five clusters"
         for key, (ends, how) in inferred.items():
             ci["ci"][key] = [None, None] if ends is None else list(ends)
-            ci["ci_method"][key] = how if ends is not None or key == "std" else few
+            ci["ci_method"][key] = how if ends is not None else few
     return {
         **values,
         "worst_group": min(scored, key=scored.__getitem__, default=None),
