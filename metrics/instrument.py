@@ -104,15 +104,35 @@ def corrected(found: GroupMeans, lines: Mapping[str, Line | None]) -> GroupMeans
     return GroupMeans(codes, truths, covariance + np.diag(added), clusters.astype(np.intp), None, None)
 
 
+def alike(found: GroupMeans, codes: Sequence[str]) -> float | None:
+    """The test that all of some groups have one mean, of what the instrument reported: what a correction is held against."""
+    kept = [found.codes.index(code) for code in codes]
+    own = found.covariance[np.ix_(kept, kept)]
+    return GroupMeans(tuple(codes), found.means[kept], own, found.clusters[kept], found.low, found.high).alike_p()
+
+
+def effective(found: GroupMeans, place: int) -> float:
+    """How many rows that share nothing would tell as much of a group's rate; of a rate of 0 or 1, its clusters.
+
+    >>> round(effective(GroupMeans(("a",), np.array([0.5]), np.array([[0.0025]]), np.array([400])), 0), 3)
+    99.394
+    """
+    mean, variance, clusters = float(found.means[place]), float(found.covariance[place, place]), int(found.clusters[place])
+    size = mean * (1 - mean) / variance if 0 < mean < 1 and variance > 0 else float(clusters)
+    return size * float(scipy.stats.norm.ppf(0.975) / scipy.stats.t.ppf(0.975, max(clusters - 1, 1))) ** 2
+
+
 def interval(found: GroupMeans, place: int, level: float = 0.95, *, low: float = 0.0, high: float = 1.0) -> Ends:
-    """One group's interval, by Student's t, within the ends that the truth has; None where it has no variance."""
+    """One group's interval, by Student's t, within the ends that the truth has; None where it has no variance.
+
+    A mean that the correction puts beyond an end stands at that end, and its interval begins there: no truth lies further out.
+    """
     error = math.sqrt(max(float(found.covariance[place, place]), 0.0))
     if not error > 0 or found.clusters[place] < 2:
         return None
     reach = float(scipy.stats.t.ppf((1 + level) / 2, float(found.clusters[place]) - 1)) * error
-    mean = float(found.means[place])
-    ends = min(max(mean - reach, low), high), min(max(mean + reach, low), high)
-    return ends if ends[1] > ends[0] else None
+    mean = min(max(float(found.means[place]), low), high)
+    return max(mean - reach, low), min(mean + reach, high)
 
 
 def prevalence(

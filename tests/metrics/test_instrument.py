@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from t2i_parity.metrics._inference import GroupMeans
-from t2i_parity.metrics.instrument import Line, corrected, interval, prevalence
+from t2i_parity.metrics.instrument import Line, alike, corrected, effective, interval, prevalence
 
 
 def test_a_line_of_rates_is_rogan_and_gladens() -> None:
@@ -67,6 +67,20 @@ def test_a_judge_that_tells_nothing_corrects_nothing() -> None:
     assert ends is not None
     assert ends[0] < float(left.means[0]) < ends[1]
     assert float(left.covariance[0, 0]) > 1e-4 / left.means[0]
+
+
+def test_a_mean_beyond_an_end_has_an_interval_from_that_end() -> None:
+    ends = interval(GroupMeans(("en",), np.array([1.05]), np.array([[1e-4]]), np.array([100]), None, None), 0)
+    assert ends == pytest.approx((1 - 1.984217 * 0.01, 1.0))
+
+
+def test_rows_that_share_a_meaning_tell_less() -> None:
+    rng = np.random.default_rng(0)
+    seen = np.repeat(rng.random(100) < 0.3, 10).astype(np.float64)
+    found = GroupMeans.of(seen, ["en"] * 1000, [str(row // 10) for row in range(1000)])
+    assert effective(found, 0) == pytest.approx(99 * (1.959964 / 1.984217) ** 2, rel=1e-5)
+    both = GroupMeans.of(seen, ["en", "hi"] * 500)
+    assert alike(both, ("en", "hi")) == both.alike_p()
 
 
 def test_an_unequal_judge_on_an_equal_model_gives_no_gap() -> None:
