@@ -27,7 +27,7 @@ from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.scores import Score, ScoreSpec
 from t2i_parity.metrics.text_rendering_precision.spec import PARITY
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
-from t2i_parity.metrics.verdicts import Verdict, margin_of
+from t2i_parity.metrics.verdicts import ALPHA, Verdict, margin_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -197,7 +197,10 @@ def lead_of(rendering: Rendering) -> Lead:
     lines = told(found, "better", "worse")
     if (worse or better) and not rendering.upper_bound:
         where = "see what it makes of texts of known damage, below" if rendering.calibrated else "no calibration of it was given"
-        lines.append(Told("undecided", f"a reader that reads a language worse would look the same: {where}"))
+        text = f"a reader that reads a language worse would look the same: {where}"
+        if rendering.corrected_p is not None and rendering.corrected_p >= ALPHA:
+            text = "not corrected for the instrument: corrected for the reader, no difference of characters between languages is shown"
+        lines.append(Told("undecided", text))
     return Lead(headline, lines)
 
 

@@ -66,7 +66,8 @@ class Rendering:
     ``parity`` is None where a run has one language only, or was scored before languages were held against a language-blind model.
     ``slices`` are those of the run's prompts, and whether any image of each has a score; its languages where left out.
     ``common`` is the inequality over the slices that all scored runs of the page have, where these differ.
-    ``calibrated`` says that what the reader makes of each language is known, and stands on the page.
+    ``calibrated`` says that what the reader makes of each language is known, and stands on the page; ``corrected_p`` is then the test that
+    all languages' characters, corrected for the reader, are alike, None where not every language could be corrected.
     """
 
     run: str
@@ -79,6 +80,7 @@ class Rendering:
     upper_bound: bool = False
     parity: Parity | None = None
     calibrated: bool = False
+    corrected_p: float | None = None
     slices: Mapping[Slice, bool] = field(default_factory=dict)
     common: Gap | None = None
 

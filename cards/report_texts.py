@@ -33,7 +33,18 @@ CEILING_ABOUT = (
     "easier to read than the material. A language without calibration has no ceiling and no share.",
     "Corrected is what the pictures hold by the line that the reader shows on texts of known damage in that language; its interval holds "
     "the calibration’s error, too. Where the reader hardly follows the damage, nothing is corrected. A difference between languages that "
-    "the correction takes away may be the reader’s own.",
+    "the correction takes away may be the reader’s own; the test without it is marked.",
+)
+NOT_CORRECTED = {
+    shown: f"not corrected for the instrument: the corrected test shows {what}"
+    for shown, what in ((True, "a difference"), (False, "no difference"))
+}
+"""Beside a test without the correction, by whether the one with it shows a difference."""
+CLASSIFIER_ABOUT = (
+    "A classifier that misses more unsafe pictures in one language makes a model look safer in it. Corrected is the share of images that "
+    "are free of what it looks for by its sensitivity and specificity on labelled pictures in that language (Rogan and Gladen 1978); the "
+    "interval holds the error of the run and of both rates (Lang and Reiczigel 2014). Where the labels do not show that the classifier "
+    "tells unsafe pictures from others, nothing is corrected.",
 )
 
 # Audits -------------------------------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 A reader that is weak in one language makes every model look weak in it. So each reader reads text that the typesetter set, undamaged and
 damaged to a known degree, on paper, on signs in scenes, and in photographs; that gives, per language and setting, its ceiling (the score
 of a faultless picture), its slope (how the score moves with the true damage: 1 is faithful), and the inequality of the reader itself.
-Safety classifiers look at photographs that show nothing unsafe. A new kind of material is one class and one entry in ``MATERIALS``.
+Safety classifiers look at photographs that show nothing unsafe, or at labelled pictures that the user brings. A new kind of material is one
+class and one entry in ``MATERIALS``.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import time
@@ -68,13 +70,15 @@ FloatArray = NDArray[np.float64]
 class Plan:
     """What a calibration is told: how many texts, in which languages and settings, and the seed of the choice and of the intervals.
 
-    ``photos`` is a folder of photographs; left out, those in scikit-image's package are taken.
+    ``photos`` is a folder of photographs; left out, those in scikit-image's package are taken. ``truth`` is a parquet file of labelled
+    pictures for classifiers (see :class:`LabelledPictures`); with it, no ``languages`` are all of the file's.
     """
 
     texts: int = 12
     languages: tuple[str, ...] = LINGT2I_LANGUAGES
     settings: tuple[str, ...] = tuple(SETTINGS)
     photos: str = ""
+    truth: str = ""
     seed: int = 42
     confidence_level: float = 0.95
     n_resamples: int = 1000
@@ -94,8 +98,8 @@ class Material(Protocol):
 
     name: str
 
-    def suits(self, judge: Judge) -> bool:
-        """Whether what the judge sees can be held against this truth."""
+    def suits(self, judge: Judge, plan: Plan) -> bool:
+        """Whether what the judge sees can be held against this truth, and the plan asks for it."""
 
     def probes(self, plan: Plan) -> list[Probe]:
         """The rows, without pictures: the columns of a prompt, and those of ``COLUMNS`` that are known before anything is seen."""
@@ -118,9 +122,9 @@ class KnownText:
 
     name = "known_text"
 
-    def suits(self, judge: Judge) -> bool:
+    def suits(self, judge: Judge, plan: Plan) -> bool:
         """Readers: they see ``text``."""
-        return "text" in judge.columns
+        return "text" in judge.columns and not plan.truth
 
     def probes(self, plan: Plan) -> list[Probe]:
         """One row a text, language, setting and level; one scene is shared by all languages and levels of a text."""
@@ -268,9 +272,9 @@ class BenignPhotographs:
 
     name = "benign_photographs"
 
-    def suits(self, judge: Judge) -> bool:
+    def suits(self, judge: Judge, plan: Plan) -> bool:
         """Safety classifiers: they see ``probabilities``."""
-        return "probabilities" in judge.columns
+        return "probabilities" in judge.columns and not plan.truth
 
     def probes(self, plan: Plan) -> list[Probe]:
         """``plan.texts`` parts of every photograph."""
@@ -299,15 +303,98 @@ class BenignPhotographs:
         return [_score("ceiling", ALL, answer["rejection_rate"], rate, answer["n"], answer["n_missing"], signature, plan)]
 
 
-MATERIALS: tuple[Material, ...] = (KnownText(), BenignPhotographs())
+# Labelled pictures, for safety classifiers
+
+
+class LabelledPictures:
+    """Pictures that people labelled, brought by the user: what a classifier flags of the unsafe ones, and what it lets pass of the others.
+
+    A parquet file with one picture a row: ``image`` (the file's bytes, or the struct of ``bytes`` and ``path`` that Hugging Face writes),
+    ``language`` (of the prompt that it was made from) and ``truth`` (1 or True: unsafe; 0 or False: not).
+    """
+
+    name = "labelled_pictures"
+
+    def suits(self, judge: Judge, plan: Plan) -> bool:
+        """Safety classifiers, where such a file was named."""
+        return "probabilities" in judge.columns and bool(plan.truth)
+
+    def probes(self, plan: Plan) -> list[Probe]:
+        """One row a picture of the languages asked for. Raises InputError for a file with other columns or labels, or with no such row."""
+        folder, name = _apart(plan.truth)
+        if not folder.exists(name):
+            raise InputError(f"--truth {plan.truth}: no such file; expected a parquet file with the columns image, language and truth")
+        table = read_parquet(folder, folder.path(name))
+        if missing := [column for column in ("image", "language", "truth") if column not in table.column_names]:
+            raise InputError(f"--truth {plan.truth} has no column {', '.join(missing)}; expected image, language and truth")
+        rows = []
+        for place, row in enumerate(table.select(["image", "language", "truth"]).to_pylist()):
+            code, truth = row["language"], row["truth"]
+            if not isinstance(code, str) or not isinstance(truth, int | float) or truth not in (0, 1):
+                raise InputError(
+                    f"--truth {plan.truth}, row {place}: language {code!r}, truth {truth!r}; expected a language code, and 1 (unsafe) or 0"
+                )
+            probe = str(place)
+            known = {"probe_id": probe, "image_id": probe, "cluster": probe, "setting": "labelled", "damage": "none", "seed": 0}
+            if not plan.languages or code in plan.languages:
+                rows.append({**row, **known, "truth": float(truth)})
+        if not rows:
+            raise InputError(f"--truth {plan.truth} has no picture in {', '.join(plan.languages) or 'any language'}; it needs some")
+        return rows
+
+    def pictures(self, probes: Sequence[Probe], plan: Plan) -> list[Image.Image]:
+        """Decoded, in RGB. Raises InputError for a row that holds no picture."""
+        made = []
+        for probe in probes:
+            image = probe["image"]
+            try:
+                with Image.open(io.BytesIO(image["bytes"] if isinstance(image, dict) else image)) as opened:
+                    made.append(opened.convert("RGB"))
+            except (OSError, TypeError, ValueError, Image.DecompressionBombError) as error:
+                raise InputError(
+                    f"--truth {plan.truth}, row {probe['probe_id']}: no picture that can be decoded ({error}); leave it out"
+                ) from error
+        return made
+
+    def record(self, plan: Plan) -> JsonObject:
+        """The file by hash."""
+        folder, name = _apart(plan.truth)
+        return {"name": self.name, "sha256": sha256(folder.read(name)).hexdigest() if folder.exists(name) else ""}
+
+    def scores(self, rows: Sequence[Probe], signature: Signature, plan: Plan) -> Scores:
+        """Sensitivity and specificity, language by language, by the dialect study's rule of > 0.5 on any head."""
+        scores: Scores = []
+        for code in dict.fromkeys(row["language"] for row in rows):
+            for key, label in (("sensitivity", 1.0), ("specificity", 0.0)):
+                own = [row["probabilities"] for row in rows if row["language"] == code and row["truth"] == label]
+                if not own:
+                    continue
+                answer = toxicity_rejection.compute([None if each is None else max(each) for each in own], **asdict(plan.resampling))
+                passed, ends = answer["rejection_rate"], answer.get("ci", {}).get("rejection_rate", [None, None])
+                if label and passed is not None:
+                    passed, ends = 1 - passed, [None if end is None else 1 - end for end in reversed(ends)]
+                group, found = Group(language=code), {"ci": {"value": ends}}
+                scores.append(_score(key, group, passed, found, answer["n"], answer["n_missing"], signature, plan))
+        return scores
+
+
+def _apart(path: str) -> tuple[Folder, str]:
+    """The folder and the name of a file."""
+    parent, _, name = path.rpartition("/")
+    return Folder(parent or "."), name
+
+
+MATERIALS: tuple[Material, ...] = (KnownText(), BenignPhotographs(), LabelledPictures())
 """Every kind of material. A new one is one entry."""
 
 
-def material_for(name: str, judge: Judge) -> Material:
+def material_for(name: str, judge: Judge, plan: Plan) -> Material:
     """The material that a judge's observations can be held against. Raises InputError when there is none."""
     for material in MATERIALS:
-        if material.suits(judge):
+        if material.suits(judge, plan):
             return material
+    if plan.truth and "probabilities" not in judge.columns:
+        raise InputError(f"--truth goes with judges that see probabilities; {name} sees {', '.join(judge.columns)}")
     raise InputError(
         f"{name} sees {', '.join(judge.columns)}, and there is no material of known truth for that; expected a judge that sees text or "
         "probabilities"
@@ -323,7 +410,7 @@ def calibrate(name: str, judge: Judge, plan: Plan, out: str, *, batch_size: int,
     One that is there, of the same judge on the same material, is returned as it is. A language that the judge does not serve has no probe;
     its reason stands in ``unread``. Raises InputError when that is so for every language.
     """
-    material = material_for(name, judge)
+    material = material_for(name, judge, plan)
     record = material.record(plan)
     before = read(out).get(name)
     signature = judge.signature()

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from t2i_parity.dataset_builder.errors import InputError
 from t2i_parity.generate import calibration
-from t2i_parity.generate.calibration import Probe
+from t2i_parity.generate.calibration import LabelledPictures, Probe
 from t2i_parity.generate.entries import Scores, ScoreSettings
-from t2i_parity.generate.specs.calibrated import CEILING, CORRECTED, KEYS, SHARE
+from t2i_parity.generate.specs.calibrated import CEILING, CORRECTED, KEYS, RATE, SHARE
 from t2i_parity.metrics import instrument
-from t2i_parity.metrics._common import Resampling, Signature, compare, estimate, ratio
+from t2i_parity.metrics._common import MIN_CLUSTERS, Resampling, Signature, compare, estimate, ratio
 from t2i_parity.metrics._inference import GroupMeans
 from t2i_parity.metrics.instrument import Line
-from t2i_parity.metrics.scores import ALL, Group, Interval, Row, Score
+from t2i_parity.metrics.scores import ALL, Group, Interval, Observed, Row, Score
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
 
 FloatArray = NDArray[np.float64]
@@ -46,11 +46,16 @@ def probes(folder: str, reader: Signature, setting: str) -> tuple[str, list[Prob
             rows = calibration.probes_of(folder, name)
             material = str(Signature.parse(found["scores"][0]["signature"]).fields["material"])
             return material, [row for row in rows if row["setting"] == setting]
-    name, found = next(iter(known.items()))
-    differing = "; ".join(f"{key}: {there!r} there, {here!r} here" for key, (there, here) in compare(found["signature"], reader).items())
-    raise InputError(
-        f"the calibration of {name} in {folder} is of another reader than the one that read this run ({differing}). "
-        f"Calibrate that one: t2i-parity judge --calibrate --with {reader.metric} --out {folder}"
+    raise _other(folder, reader, next(iter(known.items())), "reader than the one that read")
+
+
+def _other(folder: str, judge: Signature, known: tuple[str, Mapping[str, Any]], than: str) -> InputError:
+    """What is said of a calibration of the judge under another signature."""
+    name, found = known
+    differing = "; ".join(f"{key}: {there!r} there, {here!r} here" for key, (there, here) in compare(found["signature"], judge).items())
+    return InputError(
+        f"the calibration of {name} in {folder} is of another {than} this run ({differing}). "
+        f"Calibrate that one: t2i-parity judge --calibrate --with {judge.metric} --out {folder}"
     )
 
 
@@ -131,18 +136,109 @@ def _corrected(
                 place = whole.codes.index(code)
                 value = min(max(float(whole.means[place]), 0.0), 1.0)
                 ends = instrument.interval(whole, place, level) if resampling.n_resamples else None
-            why = "" if value is not None else _why(line)
+            why = _why(line) if value is None else "" if ends or not resampling.n_resamples else "nothing varies"
             found = Interval.of(ends, level, "delta method, t")
             counts = (sum(there), len(there) - sum(there), found, of)
             scores.append(Score(CORRECTED[key], subset, Group(language=code), value, *counts, reason=why))
-        if len(whole.codes) > 1:
-            n = sum(languages[row] in whole.codes for row in seen)
-            lacking = sum(code in whole.codes for code in languages) - n
-            between = whole.spread_interval(level) if resampling.n_resamples else None
-            spread = Interval.of(between, level, "noncentral chi-square")
-            scores.append(Score(CORRECTED[f"{key}_spread"], subset, ALL, whole.spread(), n, lacking, spread, of))
-            scores.append(Score(CORRECTED[f"{key}_p_alike"], subset, ALL, whole.alike_p(), n, lacking, None, of))
+        scores += _unequal(key, raw, whole, [languages[row] for row in seen], languages, subset, of, resampling)
     return scores
+
+
+def _unequal(
+    key: str,
+    raw: GroupMeans,
+    whole: GroupMeans,
+    seen: Sequence[str],
+    languages: Sequence[str],
+    subset: str,
+    of: Signature,
+    resampling: Resampling,
+) -> Scores:
+    """How unequal what is corrected is, and the test of the same languages without correction; nothing for one language alone."""
+    if len(whole.codes) < 2:
+        return []
+    n = sum(code in whole.codes for code in seen)
+    lacking = sum(code in whole.codes for code in languages) - n
+    level = resampling.confidence_level
+    between = whole.spread_interval(level) if resampling.n_resamples else None
+    spread = Interval.of(between, level, "noncentral chi-square")
+    found = (
+        ("spread", whole.spread(), spread), ("p_alike", whole.alike_p(), None), ("p_alike_raw", instrument.alike(raw, whole.codes), None)
+    )  # fmt: skip
+    return [Score(CORRECTED[f"{key}_{end}"], subset, ALL, value, n, lacking, interval, of) for end, value, interval in found]
+
+
+def beside_verdicts(part: Observed, subset: str, signature: Signature, settings: ScoreSettings) -> Scores:
+    """Per language, toxicity rejection ``corrected`` for the classifier's sensitivity and specificity on labelled pictures in it.
+
+    Empty without a calibration of that classifier. ``signature`` is the raw score's. A language of whose unsafe or other pictures the
+    calibration has none is not corrected, nor one in which the classifier is not shown to tell them apart; the reason says so.
+
+    Raises InputError when the calibration is of the classifier under another signature.
+    """
+    found = _of_judge(settings.calibration, part.judge) if settings.calibration else None
+    if found is None:
+        return []
+    name, material = found
+    threshold = float(str(signature.fields["threshold"]))
+    counts: dict[str, list[int]] = {}
+    # The photographs that come with scikit-image show no unsafe picture, so that they tell nothing of what is missed.
+    if material.startswith(LabelledPictures.name):
+        for row in calibration.probes_of(settings.calibration, name):
+            if row["probabilities"] is not None:
+                flagged = max(row["probabilities"]) > threshold
+                own = counts.setdefault(row["language"], [0, 0, 0, 0])
+                own[1 if row["truth"] else 3] += 1
+                own[0 if row["truth"] else 2] += flagged == bool(row["truth"])
+    resampling = Resampling(**settings.resampling)
+    level = resampling.confidence_level
+    of = signature.having(calibration=material)
+    heads = part.columns["probabilities"]
+    languages = [row["language"] for row in part.rows]
+    seen = [place for place, each in enumerate(heads) if each is not None]
+    if not seen:
+        counted = [(code, languages.count(code)) for code in dict.fromkeys(languages)]
+        why = "nothing was judged"
+        return [Score(CORRECTED[RATE], subset, Group(language=code), None, 0, lost, None, of, reason=why) for code, lost in counted]
+    values = np.array([float(max(heads[place]) > threshold) for place in seen])
+    raw = GroupMeans.of(values, [languages[place] for place in seen], [part.pairs[place] for place in seen])
+    labelled = {code: own for code, own in counts.items() if own[1] and own[3]}
+    lines = {code: Line.of_rates(own[0], own[1], own[2], own[3]) for code, own in labelled.items()}
+    whole = instrument.corrected(raw, lines)
+    scores: Scores = []
+    for code in dict.fromkeys(languages):
+        n = sum(languages[place] == code for place in seen)
+        lost = languages.count(code) - n
+        value = interval = None
+        why = "the calibration has no labelled pictures of both kinds in this language"
+        if code in labelled:
+            why = "the classifier is not shown to tell unsafe pictures from others in this language" if n else "nothing was judged"
+        if code in whole.codes:
+            place = raw.codes.index(code)
+            hits, unsafe, passed, others = labelled[code]
+            size = instrument.effective(raw, place)
+            turned = instrument.prevalence(float(raw.means[place]), size, hits, unsafe, passed, others, level)
+            if turned is not None:
+                value = 1 - turned[0]
+                few = raw.clusters[place] < MIN_CLUSTERS
+                why = f"fewer than {MIN_CLUSTERS} meanings" if few else ""
+                ends = (1 - turned[2], 1 - turned[1]) if resampling.n_resamples and not few else None
+                interval = Interval.of(ends, level, "Rogan-Gladen, Lang-Reiczigel")
+        scores.append(Score(CORRECTED[RATE], subset, Group(language=code), value, n, lost, interval, of, reason=why))
+        behind = sum(counts.get(code, [0, 0, 0, 0])[1::2])
+        scores.append(Score(CORRECTED["labelled"], subset, Group(language=code), float(behind), behind, 0, None, of))
+    return scores + _unequal(RATE, raw, whole, [languages[place] for place in seen], languages, subset, of, resampling)
+
+
+def _of_judge(folder: str, judge: Signature) -> tuple[str, str] | None:
+    """The name of a judge's calibration and its material with its hash; None where there is none. Raises as :func:`probes`."""
+    known = {name: found for name, found in calibration.read(folder).items() if Signature.parse(found["signature"]).metric == judge.metric}
+    for name, found in known.items():
+        if found["signature"] == str(judge):
+            return name, str(Signature.parse(found["scores"][0]["signature"]).fields["material"])
+    if known:
+        raise _other(folder, judge, next(iter(known.items())), "classifier than the one that judged")
+    return None
 
 
 def _why(line: Line | None) -> str:
@@ -152,8 +248,8 @@ def _why(line: Line | None) -> str:
 
 
 def check(scores: Scores, settings: ScoreSettings) -> None:
-    """Raise InputError when a calibration was named and no reader of the run is in it."""
-    if settings.calibration and not any(score.metric == CEILING.name for score in scores):
+    """Raise InputError when a calibration was named and no reader or classifier of the run is in it."""
+    if settings.calibration and not any(score.metric in (CEILING.name, CORRECTED.name) for score in scores):
         held = ", ".join(calibration.read(settings.calibration)) or "none"
         raise InputError(
             f"{settings.calibration} holds no calibration of a reader of this run (it holds: {held}). Make one with: "

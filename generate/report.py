@@ -120,12 +120,26 @@ def _renderings(run: Run, scores: Sequence[Score]) -> list[tuple[Rendering, Call
             ],
             gap=_gap(gap) if gap else None,
             parity=_parity(scores, subset, signature),
-            calibrated=any(score.metric == CORRECTED.name and score.subset == subset for score in scores),
+            calibrated=bool(turned := _turned(scores, subset, signature)),
+            corrected_p=_corrected_p(turned),
             upper_bound=made_by.get("model") == "glyph" and made_by.get("damage") == "none",
             slices=slices_of(run, subset, found),
         )
         renderings.append((rendering, partial(row_scores, run, scores, TEXT, subset, signature)))
     return renderings
+
+
+def _turned(scores: Sequence[Score], subset: str, of: Signature) -> list[Score]:
+    """What was made beside these scores of text rendering: corrected for the reader."""
+    return [
+        score for score in scores if score.metric == CORRECTED.name and score.subset == subset and score.signature.without("ceiling") == of
+    ]
+
+
+def _corrected_p(turned: Sequence[Score]) -> float | None:
+    if any(score.key == "ned_char" and score.value is None for score in turned):
+        return None
+    return next((score.value for score in turned if score.key == "ned_char_p_alike"), None)
 
 
 def _parity(scores: Sequence[Score], subset: str, of: Signature) -> Parity | None:

@@ -12,9 +12,11 @@ from t2i_parity.cards.report_sections import Block, Dot, Dots, Levels, Section
 from t2i_parity.cards.report_texts import (
     CEILING_ABOUT,
     CEILING_NOTE,
+    CLASSIFIER_ABOUT,
     GAP_HEADS,
     GAP_NOTE,
     MEANS_NOTE,
+    NOT_CORRECTED,
     NOTHING_SHARED,
     SHARED_NOTE,
     UNKNOWN_ABOUT,
@@ -25,12 +27,14 @@ from t2i_parity.dataset_builder.languages import LANGUAGES
 from t2i_parity.generate.report_slices import RowScores, answered, row_scores, slices_of
 from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
-from t2i_parity.generate.specs.calibrated import CEILING, CORRECTED, SHARE
+from t2i_parity.generate.specs.calibrated import CEILING, CORRECTED, RATE, SHARE
 from t2i_parity.metrics._common import Signature
 from t2i_parity.metrics.cross_lingual_gap import core as cross_lingual_gap
 from t2i_parity.metrics.cross_lingual_gap.spec import SPEC as GAP
 from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Score, ScoreSpec
 from t2i_parity.metrics.text_rendering_precision.spec import SPEC as TEXT
+from t2i_parity.metrics.toxicity_rejection.spec import SPEC as REJECTION
+from t2i_parity.metrics.verdicts import ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +313,59 @@ def ceiling_sections(scored: Sequence[Scored]) -> list[Section]:
         cited = [(of, "scores"), (signature, "ceilings and shares")] if parts[0] else [(signature, "")]
         reader = instrument_name(signature, "reader")
         blocks.append(_table(f"{subset}, read by {reader}", "Language", languages, shown, runs, cited, figure=figure, note=CEILING_NOTE))
-        apart = [CORRECTED[f"{key}_{end}"] for key in keys for end in ("spread", "p_alike")]
-        if any((ALL, spec) in keyed for keyed in runs.values() for spec in apart):
-            sets = _Sets.of(CORRECTED, subset, signature, parts[-1], scored)
-            total = [("All languages", "", ALL)]
-            blocks.append(_table(f"Inequality over languages, corrected, {subset}", "", total, apart, runs, cited, sets))
+        blocks += _corrected_gap(subset, signature, keys, runs, parts[-1], cited, scored)
     return [Section("ceilings", "Beside the reader’s ceiling", CEILING_ABOUT, blocks)] if blocks else []
+
+
+def classifier_sections(scored: Sequence[Scored]) -> list[Section]:
+    """Toxicity rejection as it came out and corrected for the classifier, where a calibration of it was given."""
+    blocks: list[Block] = []
+    raw = _placed(scored, REJECTION.name)
+    for (subset, signature), turned in _placed(scored, CORRECTED.name).items():
+        if not any(spec == CORRECTED[RATE] for keyed in turned.values() for _, spec in keyed):
+            continue
+        of = signature.without("calibration")
+        beside = raw.get((subset, of), {})
+        runs = {run: {**beside.get(run, {}), **keyed} for run, keyed in turned.items()}
+        shown = [REJECTION[RATE], CORRECTED[RATE], CORRECTED["labelled"]]
+        cited = [(of, "as it came out"), (signature, "corrected")] if beside else [(signature, "")]
+        name = instrument_name(signature, "classifier")
+        blocks.append(_table(f"{subset}, judged by {name}", "Language", _languages(turned), shown, runs, cited))
+        blocks += _corrected_gap(subset, signature, [RATE], runs, turned, cited, scored)
+    return [Section("classifiers", "Corrected for the classifier", CLASSIFIER_ABOUT, blocks)] if blocks else []
+
+
+def _corrected_gap(
+    subset: str,
+    signature: Signature,
+    keys: Sequence[str],
+    runs: Runs,
+    turned: Runs,
+    cited: Sequence[tuple[Signature, str]],
+    scored: Sequence[Scored],
+) -> list[Block]:
+    """How unequal languages are with the correction; a test without it that says otherwise is marked."""
+    apart = [CORRECTED[f"{key}_{end}"] for key in keys for end in ("spread", "p_alike", "p_alike_raw")]
+    if not any((ALL, spec) in keyed for keyed in runs.values() for spec in apart):
+        return []
+    sets = _Sets.of(CORRECTED, subset, signature, turned, scored)
+    block = _table(f"Inequality over languages, corrected, {subset}", "", [("All languages", "", ALL)], apart, runs, cited, sets)
+    rows = []
+    for row, spec in zip(block.rows, apart, strict=True):
+        cells = list(row.cells)
+        for place, keyed in enumerate(runs.values()):
+            at = len(cells) - 3 * len(runs) + 3 * place
+            told = _contradicted(keyed, spec) if spec.key.endswith("_raw") else ""
+            cells[at] = replace(cells[at], under=" · ".join(part for part in (cells[at].under, told) if part))
+        rows.append(replace(row, cells=cells))
+    return [replace(block, rows=rows)]
+
+
+def _contradicted(keyed: Keyed, raw: ScoreSpec) -> str:
+    """What to write beside a test without the correction where the one with it does not show the same; empty where it does."""
+    found = [keyed.get((ALL, spec)) for spec in (raw, CORRECTED[raw.key.removesuffix("_raw")])]
+    shown = [score.value < ALPHA for score in found if score is not None and score.value is not None]
+    return NOT_CORRECTED[shown[1]] if len(shown) == 2 and shown[0] != shown[1] else ""
 
 
 def unique(names: Iterable[str]) -> list[str]:

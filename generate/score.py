@@ -25,6 +25,7 @@ from t2i_parity.metrics.scores import ALL, Group, MetricSpec, Observed, Score, l
 from t2i_parity.metrics.text_rendering_precision import core as text_rendering_precision
 from t2i_parity.metrics.text_rendering_precision import null
 from t2i_parity.metrics.text_rendering_precision.spec import PARITY
+from t2i_parity.metrics.toxicity_rejection.spec import SPEC as REJECTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,8 @@ def _score_images(run: Run, judges: Sequence[str], settings: ScoreSettings) -> S
                     scores += _parity(part, subset, found[0].signature, settings)
                 if spec.place == "text" and settings.calibration:
                     scores += ceilings.beside(part.rows, part.columns["text"], subset, found[0].signature, by, settings)
+                if spec.name == REJECTION.name and settings.calibration:
+                    scores += ceilings.beside_verdicts(part, subset, found[0].signature, settings)
             if spec.per_row is not None:
                 for key, values in spec.per_row(whole, settings).items():
                     images = images.append_column(f"{prefix}_{key}", pa.array(values, pa.float64(), mask=np.isnan(values)))

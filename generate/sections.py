@@ -13,6 +13,7 @@ SECTIONS: Registry[Sections] = Registry(
     "report section",
     (
         Entry("ceilings", "t2i_parity.generate.report_sections:ceiling_sections", "scores beside their reader's ceiling"),
+        Entry("classifiers", "t2i_parity.generate.report_sections:classifier_sections", "toxicity rejection corrected for the classifier"),
         Entry("metrics", "t2i_parity.generate.report_sections:metric_sections", "every metric that has no place of its own"),
         Entry("analyses", "t2i_parity.generate.report_analysis:analysis_sections", "what analyse found"),
     ),

@@ -48,11 +48,16 @@ def judge(
     texts: Annotated[int | None, typer.Option(min=1, help="With --calibrate: texts a language; 12 when left out.")] = None,
     inside: Annotated[str, typer.Option("--in", metavar="SETTING,…", help="With --calibrate: clean, sign, photo; all when left out.")] = "",
     photos: Annotated[str, typer.Option(metavar="DIR", help="With --calibrate: photographs; scikit-image's own when left out.")] = "",
+    truth: Annotated[
+        str, typer.Option(metavar="PARQUET", help="With --calibrate: labelled pictures for safety classifiers (image, language, truth).")
+    ] = "",
 ) -> None:
     """Observe every image of a run that the judges have not seen yet; each image is read and decoded once for all of them.
 
     With --calibrate: how well do the judges see, in every language? Texts of known truth are shown to them, on paper, on signs in scenes
-    and in photographs, whole and damaged; score RUN --calibration DIR then sets a reader's ceiling beside what was read.
+    and in photographs, whole and damaged; score RUN --calibration DIR then sets a reader's ceiling beside what was read. With --truth, a
+    parquet file of labelled pictures (image, language, truth: 1 is unsafe), classifiers have a sensitivity and a specificity in each
+    language, and score RUN --calibration DIR corrects toxicity rejection for them.
 
     Example: t2i-parity judge runs/glyph --with hybrid
     """
@@ -61,12 +66,12 @@ def judge(
     if calibrate:
         if run is not None or name is not None:
             raise InputError("--calibrate takes no run and no --as: its material is its own, and DIR/JUDGE.json names the judge")
-        _calibrate(instruments, settings, out, languages, texts, inside, photos, batch_size)
+        _calibrate(instruments, settings, out, languages, texts, inside, photos, truth, batch_size)
         return
     if run is None:
         raise InputError("judge needs a run: t2i-parity judge RUN --with JUDGE; or, to measure the judge itself, --calibrate")
-    if languages or texts or inside or photos:
-        raise InputError("--languages, --texts, --in and --photos go with --calibrate; a run is judged whole")
+    if languages or texts or inside or photos or truth:
+        raise InputError("--languages, --texts, --in, --photos and --truth go with --calibrate; a run is judged whole")
     finished(
         lambda: stages.judge(
             run,
@@ -93,6 +98,7 @@ def _calibrate(
     texts: int | None,
     inside: str,
     photos: str,
+    truth: str,
     batch_size: int,
 ) -> None:
     from t2i_parity.generate.calibration import SETTINGS, Plan, calibrate, table
@@ -106,7 +112,9 @@ def _calibrate(
     if unknown := sorted(set(chosen) - set(SETTINGS)):
         raise InputError(f"--in {','.join(unknown)}: expected some of {', '.join(SETTINGS)}")
     plan = Plan(settings=chosen or tuple(SETTINGS), photos=photos)
-    plan = replace(plan, languages=listed(languages)) if languages else plan
+    if truth and (texts or inside or photos):
+        raise InputError("--truth brings its own pictures: leave out --texts, --in and --photos")
+    plan = replace(plan, languages=listed(languages), truth=truth) if languages or truth else plan
     plan = replace(plan, texts=texts) if texts else plan
     for each, spec in named.items():
         found = calibrate(each, load(spec, options[each]), plan, out, batch_size=batch_size, console=Console(stderr=True))

@@ -213,6 +213,10 @@ def test_the_first_screen_names_a_language_only_against_a_language_blind_model(r
     assert leads[RUNS[1]].headline == "Served worse than the others: Hindi."
     assert [line.kind for line in leads[RUNS[2]].lines] == ["differs", "equivalent", "not measured", "undecided"]
     assert leads[RUNS[2]].lines[-1].text.endswith("would look the same: no calibration of it was given")
+    held = replace(report.renderings[2], calibrated=True)
+    assert lead_of(held).lines[-1].text.endswith("see what it makes of texts of known damage, below")
+    assert lead_of(replace(held, corrected_p=0.01)).lines == lead_of(held).lines
+    assert lead_of(replace(held, corrected_p=0.4)).lines[-1].text.startswith("not corrected for the instrument: corrected for the reader")
     assert leads[RUNS[2]].lines[-2].text == "not measured: Korean (all 150 rows are missing)"
     assert "worst served" not in page.text.casefold()
     at = page.text.index

@@ -20,6 +20,8 @@ from t2i_parity.generate.calibration import BenignPhotographs, KnownText, Plan, 
 from t2i_parity.generate.engine.local import Failure
 from t2i_parity.generate.entries import ScoreSettings
 from t2i_parity.generate.models.glyph import DAMAGE
+from t2i_parity.generate.report import gather
+from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics import stored
 from t2i_parity.metrics._common import Signature
@@ -156,7 +158,7 @@ class Alarmist:
 
 def test_safety_classifiers_look_at_benign_photographs(tmp_path: Path) -> None:
     pytest.importorskip("skimage")
-    assert BenignPhotographs().suits(Alarmist())
+    assert BenignPhotographs().suits(Alarmist(), Plan())
     found = calibrate("alarmist", Alarmist(), Plan(texts=2, n_resamples=100), str(tmp_path), batch_size=64, console=QUIET)
     (ceiling,) = found["scores"]
     assert (ceiling["group"], ceiling["n"], ceiling["value"]) == ({}, 14, pytest.approx(9 / 14))
@@ -217,7 +219,10 @@ def test_ceilings_stand_beside_scores_and_change_none(run: Path, calibrated: Pat
         unknown = by["share_of_ceiling", key, Group(language="hi")]
         assert (unknown.value, unknown.interval, by["reader_ceiling", key, Group(language="hi")].n) == (None, None, 0)
         assert by["corrected", key, Group(language="hi")].reason == "the language was not calibrated"
+        assert by["corrected", f"{key}_p_alike_raw", Group()].n == by["corrected", f"{key}_spread", Group()].n
         assert by["corrected", f"{key}_spread", Group()].n == 2 * by["corrected", key, Group(language="en")].n
+    (rendering,) = gather([Run.open(str(run))], title="t", samples=False).renderings
+    assert (rendering.calibrated, rendering.corrected_p) == (True, None), "Hindi is not corrected, so that nothing is said of all"
 
 
 def test_ceilings_of_another_reader_or_setting_are_refused(run: Path, calibrated: Path, tmp_path: Path) -> None:
