@@ -36,16 +36,18 @@ from t2i_parity.generate.run import Run
 from t2i_parity.generate.specs import specs
 from t2i_parity.metrics._common import (
     N_PERMUTATIONS,
+    Ends,
     FloatArray,
     Resampling,
     Signature,
     cluster_sums,
+    holm,
     mcnemar_p,
     paired_interval,
     sign_flip_p,
 )
 from t2i_parity.metrics._common import compare as differing_keys
-from t2i_parity.metrics._inference import Difference, Ends, GroupMeans, extreme_difference, holm, inversion_p, spread_difference
+from t2i_parity.metrics._inference import Difference, GroupMeans, extreme_difference, inversion_p, spread_difference
 from t2i_parity.metrics.dialect_penalty.spec import SPEC as DIALECT_PENALTY
 from t2i_parity.metrics.scores import ALL, Group, Interval, RowScore, Score, ScoreSpec
 from t2i_parity.metrics.stored import instrument

@@ -15,10 +15,9 @@ from t2i_parity.metrics.planning import (
     MOST,
     Design,
     Gap,
-    PairedMeans,
+    Means,
     PairedRates,
     Spread,
-    TwoMeans,
     needed,
     smallest,
     unseen_losses,
@@ -74,9 +73,9 @@ def _gap(values: Values) -> Gap:
     )
 
 
-def _runs(values: Values) -> PairedMeans:
+def _runs(values: Values) -> Means:
     deviation = values["deviation"] * math.sqrt(2 * (1 - values["correlation"]))
-    return PairedMeans(deviation, int(values["images"]), values["icc"], int(values["groups"]), flips=True)
+    return Means(deviation, int(values["images"]), values["icc"], int(values["groups"]), flips=True)
 
 
 def _spread(values: Values) -> Spread:
@@ -241,7 +240,7 @@ QUESTIONS: Mapping[str, Question] = {
             Assumption("groups", 27, f"the countries of {_BASU}"),
             Assumption("images", 40, f"{_BASU}: images a rater sees in one condition"),
         ),
-        lambda values: TwoMeans(values["deviation"], int(values["images"]), values["icc"]),
+        lambda values: Means(values["deviation"], int(values["images"]), values["icc"], limit=4.0, samples=2),
         "countries",
         "ratings",
         lambda values: values["groups"] * values["images"],
@@ -254,7 +253,7 @@ QUESTIONS: Mapping[str, Question] = {
         "the paired t test over countries",
         (0.1, 0.25, 0.5),
         (Assumption("deviation", 0.33, f"{_BASU}, Table 1: of the gains of 27 countries, about 20 raters each"),),
-        lambda values: PairedMeans(values["deviation"], limit=4.0),
+        lambda values: Means(values["deviation"], limit=4.0),
         margins=(0.25, 0.5),
     ),
 }

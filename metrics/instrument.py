@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.stats
 
-from t2i_parity.metrics._common import FloatArray, wilson_interval
-from t2i_parity.metrics._inference import Ends, GroupMeans
+from t2i_parity.metrics._common import Ends, FloatArray, wilson_interval
+from t2i_parity.metrics._inference import GroupMeans
 
 FLOOR = 0.2
 """A slope that is not shown to be above this is too flat to be turned round: what is left would be the calibration's noise."""

@@ -9,14 +9,13 @@ A *design* knows how its numbers scatter. ``power(difference, n)`` is the chance
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import scipy.stats
 
-from t2i_parity.metrics._common import EXACT_BELOW, FloatArray
+from t2i_parity.metrics._common import EXACT_BELOW, FloatArray, tango_score
 from t2i_parity.metrics.verdicts import ALPHA
 
 MOST = 1_000_000
@@ -146,11 +145,11 @@ class PairedRates:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedMeans:
-    """A mean of differences within meanings (or countries): Student's t over them, with which a sign-flip test agrees.
+class Means:
+    """A mean of differences within n meanings (or countries), or with two ``samples`` the difference of the means of n people each.
 
-    ``deviation`` is the standard deviation of one image's difference, and images of one meaning correlate by ``icc``. ``flips`` says that
-    signs are flipped: of n of them no p is below 2 / 2ⁿ.
+    Student's t over them, with which a sign-flip test agrees. ``deviation`` is the standard deviation of one image's number, and numbers of
+    one meaning (or person) correlate by ``icc``. ``flips`` says that signs are flipped: of n of them no p is below 2 / 2ⁿ.
     """
 
     deviation: float
@@ -159,6 +158,7 @@ class PairedMeans:
     family: int = 1
     flips: bool = False
     limit: float = 1.0
+    samples: int = 1
     alpha: float = ALPHA
 
     def largest(self, sign: float) -> float:
@@ -167,23 +167,24 @@ class PairedMeans:
     def power(self, difference: float, n: int) -> float:
         """As :class:`Design` says.
 
-        >>> round(PairedMeans(1.0).power(0.5, 34), 3)
-        0.808
+        >>> round(Means(1.0).power(0.5, 34), 3), round(Means(1.0, samples=2).power(0.5, 64), 3)
+        (0.808, 0.801)
         """
         if self.flips and 2.0 ** (1 - n) >= self.alpha / self.family:
             return 0.0
-        return _t_power(difference, self._one, n, self.alpha / self.family)
+        return _t_power(difference, self._one, n, self.alpha / self.family, self.samples * (n - 1))
 
     def equivalence(self, margin: float, n: int) -> float:
         """As :class:`Design` says.
 
-        >>> round(PairedMeans(1.0).equivalence(0.5, 50), 3)
-        0.868
+        >>> round(Means(1.0).equivalence(0.5, 50), 3), round(Means(1.0, samples=2).equivalence(0.5, 100), 3)
+        (0.868, 0.881)
         """
-        return _t_equivalence(margin, self._one, n, 1 - self.alpha / 2)
+        return _t_equivalence(margin, self._one, n, 1 - self.alpha / 2, self.samples * (n - 1))
 
-    def _one(self, n: int) -> float:
-        return self.deviation * math.sqrt(design_effect(self.images, self.icc))
+    @property
+    def _one(self) -> float:
+        return self.deviation * math.sqrt(self.samples * design_effect(self.images, self.icc))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,7 @@ class Gap:
         t = float(scipy.stats.t.isf(self.alpha / self.groups / 2, n - 1)) * math.sqrt(unseen / n)
         for _ in range(_ROUNDS):
             told = self._deviation(own * max(1.0, 1 / self._factor(sign * t * told)))
-        return _t_power(difference, lambda size: one, n, self.alpha / self.groups, inflation=unseen * (told / one) ** 2)
+        return _t_power(difference, one, n, self.alpha / self.groups, n - 1, inflation=unseen * (told / one) ** 2)
 
     def equivalence(self, margin: float, n: int) -> float:
         """As :class:`Design` says, with intervals that hold at once for all groups.
@@ -230,7 +231,7 @@ class Gap:
         0.78
         """
         one, quantile = self._deviation(1.0), 1 - self.alpha / 2 / self.groups
-        return _t_equivalence(margin, lambda size: one, n, quantile, inflation=1 + self._unseen / (n - 1))
+        return _t_equivalence(margin, one, n, quantile, n - 1, inflation=1 + self._unseen / (n - 1))
 
     def _factor(self, difference: float) -> float:
         """The deviation of numbers at both ends, whose mean is so far apart, over that of the others."""
@@ -248,40 +249,6 @@ class Gap:
         own = shared + (1 - shared) * design_effect(self.images, self.icc)
         k = self.groups
         return self.deviation * math.sqrt(factor**2 * own + (own + (k - 2) * shared) / (k - 1) - 2 * factor * shared)
-
-
-@dataclass(frozen=True, slots=True)
-class TwoMeans:
-    """The means of two groups of n people each, by Student's t: ``deviation`` of one answer, ``icc`` of two answers by one person."""
-
-    deviation: float
-    images: int = 1
-    icc: float = 0.0
-    family: int = 1
-    limit: float = 4.0
-    alpha: float = ALPHA
-
-    def largest(self, sign: float) -> float:
-        return self.limit
-
-    def power(self, difference: float, n: int) -> float:
-        """As :class:`Design` says.
-
-        >>> round(TwoMeans(1.0).power(0.5, 64), 3)
-        0.801
-        """
-        return _t_power(difference, self._both, n, self.alpha / self.family, 2 * (n - 1))
-
-    def equivalence(self, margin: float, n: int) -> float:
-        """As :class:`Design` says.
-
-        >>> round(TwoMeans(1.0).equivalence(0.5, 100), 3)
-        0.881
-        """
-        return _t_equivalence(margin, self._both, n, 1 - self.alpha / 2, 2 * (n - 1))
-
-    def _both(self, n: int) -> float:
-        return self.deviation * math.sqrt(2 * design_effect(self.images, self.icc))
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +330,7 @@ def needed(design: Design, difference: float, power: float, *, equivalent: bool 
 def smallest(design: Design, n: int, power: float, *, sign: float = 1.0, equivalent: bool = False) -> float | None:
     """The smallest difference (margin) upward or downward that a sample of ``n`` shows with ``power``; None where none is large enough.
 
-    >>> round(smallest(PairedMeans(1.0), 34, 0.8), 3)
+    >>> round(smallest(Means(1.0), 34, 0.8), 3)
     0.495
     """
     reached = design.equivalence if equivalent else design.power
@@ -397,16 +364,6 @@ def _largest_smaller_count(discordant: FloatArray, alpha: float) -> FloatArray:
     return np.asarray(np.maximum(np.where(discordant < EXACT_BELOW, most, corrected), -1.0), np.float64)
 
 
-def _tango_score(up: FloatArray, down: FloatArray, n: float, shift: float) -> FloatArray:
-    """Tango's score (1998, eq. 8) of the hypothesis that paired proportions differ by ``shift``."""
-    b = -up - down + (2 * n - up + down) * shift
-    c = -down * shift * (1 - shift)
-    rate = (np.sqrt(np.maximum(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
-    spread = n * (2 * rate + shift * (1 - shift))
-    far = up - down - n * shift
-    return np.asarray(np.where(spread > 0, far / np.sqrt(np.where(spread > 0, spread, 1.0)), np.copysign(np.inf, far)))
-
-
 def _within(margin: float, pairs: int, discordant: float, z: float) -> float:
     """The chance that Tango's interval of ``pairs``, of which ``discordant`` differ by chance alone, lies within ± ``margin``."""
     if pairs < LEAST:
@@ -415,7 +372,7 @@ def _within(margin: float, pairs: int, discordant: float, z: float) -> float:
     reach = math.ceil(_FAR / 2 * math.sqrt(counts[-1]) + _FAR)
     ups = np.arange(-reach, reach + 1)[:, None] + np.floor(counts / 2)
     downs = counts - ups
-    low, high = (_tango_score(ups, downs, pairs, shift) for shift in (-margin, margin))
+    low, high = (tango_score(ups, downs, pairs, shift) for shift in (-margin, margin))
     within = (ups >= 0) & (downs >= 0) & (low > z) & (high < -z)
     return float(np.sum(np.where(within, chances * scipy.stats.binom.pmf(ups, counts, 0.5), 0.0)))
 
@@ -432,14 +389,10 @@ def _quantiles(n: int, share: float) -> FloatArray:
     return np.asarray(scipy.stats.binom.ppf((np.arange(_FEW) + 0.5) / _FEW, n, share), np.float64)
 
 
-def _t_power(
-    difference: float, deviation: Callable[[int], float], n: int, alpha: float, df: int | None = None, *, inflation: float = 1.0
-) -> float:
-    """The power of a two-sided t test, whose standard error is deviation / √n: a mean over quantiles of the error's own estimate."""
+def _t_power(difference: float, one: float, n: int, alpha: float, df: int, *, inflation: float = 1.0) -> float:
+    """The power of a two-sided t test, whose standard error is ``one`` / √n: a mean over quantiles of the error's own estimate."""
     if n < 2:
         return 0.0
-    df = n - 1 if df is None else df
-    one = deviation(n)
     if not one > 0:
         return float(difference != 0)
     t = scipy.stats.t.isf(alpha / 2, df) * _errors(df, inflation)
@@ -447,14 +400,10 @@ def _t_power(
     return float(np.mean(scipy.stats.norm.sf(t - shift) + scipy.stats.norm.cdf(-t - shift)))
 
 
-def _t_equivalence(
-    margin: float, deviation: Callable[[int], float], n: int, quantile: float, df: int | None = None, *, inflation: float = 1.0
-) -> float:
+def _t_equivalence(margin: float, one: float, n: int, quantile: float, df: int, *, inflation: float = 1.0) -> float:
     """The chance that the t interval of no true difference lies within ± ``margin`` (Owen 1965, by quantiles)."""
     if n < 2:
         return 0.0
-    df = n - 1 if df is None else df
-    one = deviation(n)
     if not one > 0:
         return float(margin > 0)
     room = margin * math.sqrt(n) / one - scipy.stats.t.ppf(quantile, df) * _errors(df, inflation)

@@ -226,6 +226,8 @@ def _intervals(
             ends, how = stratified_interval(
                 (added * weight.ravel()).sum(axis=1)[there], of[order][there].tolist(), value, float(resampling.confidence_level)
             )
-        ci[key] = [None, None] if ends is None else list(ends)
+        # No mean lies beyond the scale's ends, and no difference of two beyond its width.
+        low, high = (-4.0, 4.0) if key == "gain" else (1.0, 5.0)
+        ci[key] = [None, None] if ends is None else [max(ends[0], low), min(ends[1], high)]
         methods[key] = how
     return {"ci": ci, "ci_method": methods}

@@ -19,16 +19,17 @@ import scipy.stats
 
 from .common import (
     MIN_CLUSTERS,
+    Ends,
     FloatArray,
     IntArray,
     Resampling,
+    holm,
     lexical_order,
     ratio,
     resampled_sums,
     with_unseen,
 )
 
-Ends: TypeAlias = tuple[float, float] | None
 Difference: TypeAlias = tuple[float, Ends] | None
 # Less variance than this is rounding.
 _ROUNDING = 1e-24
@@ -327,19 +328,6 @@ def worst_shares(
     return dict(zip(codes, map(float, shares), strict=True))
 
 
-def holm(ps: Sequence[float]) -> list[float]:
-    """Holm's p-values (1979), each in its place.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    corrected, found = 0.0, [1.0] * len(ps)
-    for rank, place in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        corrected = max(corrected, min(1.0, ps[place] * (len(ps) - rank)))
-        found[place] = corrected
-    return found
-
-
 def spread_difference(first: GroupMeans, second: GroupMeans, level: float = 0.95) -> Difference:
     """How much more unequal the second is: the difference of true spreads, with its interval from both (MOVER; Zou and Donner 2008).
 
@@ -395,8 +383,9 @@ def _variance_at_ends(share: FloatArray, counts: FloatArray, variance: float) ->
 
 
 def _two_sided(difference: float, error: float, df: float) -> float:
+    # Without an error nothing is known of it, and nothing is shown.
     if not error > 0:
-        return 1.0 if difference == 0 else 0.0
+        return 1.0
     return 2 * float(scipy.stats.t.sf(abs(difference) / error, df))
 
 

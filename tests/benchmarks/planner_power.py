@@ -19,7 +19,7 @@ from t2i_parity.generate.compare import sign_flip_p
 from t2i_parity.metrics._common import FloatArray, Resampling, paired_interval, paired_rates
 from t2i_parity.metrics._inference import GroupMeans
 from t2i_parity.metrics.dialect_penalty.core import compute
-from t2i_parity.metrics.planning import Design, Gap, PairedMeans, PairedRates, Spread, TwoMeans, unseen_losses
+from t2i_parity.metrics.planning import Design, Gap, Means, PairedRates, Spread, unseen_losses
 
 WITHIN, NEAR_ENDS = 0.02, 0.04
 ALPHA = 0.05
@@ -176,7 +176,7 @@ def contrast(n: int, world: World, margin: float = 0.0, within: float = WITHIN) 
     return Case(what, design, margin or float(means[0] - means[1:].mean()), n, shown, bool(margin), within)
 
 
-def runs(design: PairedMeans, difference: float, n: int) -> Case:
+def runs(design: Means, difference: float, n: int) -> Case:
     """Two runs in one language: the sign-flip test."""
 
     def shown(rng: np.random.Generator) -> bool:
@@ -216,7 +216,7 @@ def one_apart(languages: int, difference: float, middle: float = 0.55) -> tuple[
     return (middle + difference, *[middle] * (languages - 1))
 
 
-def countries(design: PairedMeans, difference: float, n: int) -> Case:
+def countries(design: Means, difference: float, n: int) -> Case:
     """The gain with a country's name: the paired t test over countries."""
 
     def shown(rng: np.random.Generator) -> bool:
@@ -225,7 +225,7 @@ def countries(design: PairedMeans, difference: float, n: int) -> Case:
     return Case("gain over countries", design, difference, n, shown)
 
 
-def raters(design: TwoMeans, difference: float, n: int) -> Case:
+def raters(design: Means, difference: float, n: int) -> Case:
     """The ratings of two countries, marks from 1 to 5."""
 
     def shown(rng: np.random.Generator) -> bool:
@@ -236,9 +236,9 @@ def raters(design: TwoMeans, difference: float, n: int) -> Case:
     return Case(f"ratings: {design.images} images, family {design.family}", design, difference, n, shown)
 
 
-def alike(design: PairedMeans | TwoMeans, margin: float, n: int) -> Case:
+def alike(design: Means, margin: float, n: int) -> Case:
     """Means equivalent by their t interval."""
-    two = isinstance(design, TwoMeans)
+    two = design.samples == 2
 
     def shown(rng: np.random.Generator) -> bool:
         first, second = rng.normal(0, design.deviation, (2, n))
@@ -270,19 +270,19 @@ def cases() -> Iterator[Case]:
         yield contrast(n, World(one_apart(10, difference, middle), deviation), within=NEAR_ENDS)
     yield contrast(80, World(one_apart(4, -0.05), images=4, icc=0.3))
     yield contrast(50, World((0.55,) * 10), 0.1)
-    yield runs(PairedMeans(0.28, family=10, flips=True), 0.15, 40)
-    yield runs(PairedMeans(0.28, family=3, flips=True), 0.3, 12)
+    yield runs(Means(0.28, family=10, flips=True), 0.15, 40)
+    yield runs(Means(0.28, family=3, flips=True), 0.3, 12)
     for difference, n, groups in ((0.05, 20, 10), (0.03, 60, 10), (0.05, 12, 10), (0.05, 40, 3), (0.02, 300, 10)):
         yield spread(n, World(unlike(groups, difference)))
     yield spread(40, World(unlike(10, 0.05, 0.8), 0.35))
     yield spread(30, World(unlike(10, 0.04), images=4, icc=0.4))
     yield spread(40, World((0.55,) * 10), 0.05)
     yield spread(80, World((0.55,) * 10), 0.03)
-    yield countries(PairedMeans(0.33), 0.2, 27)
-    yield raters(TwoMeans(1.3, 40, 0.41), 0.8, 20)
-    yield raters(TwoMeans(1.3, 8, 0.41, family=26), 0.8, 60)
-    yield alike(TwoMeans(1.0), 0.5, 100)
-    yield alike(PairedMeans(1.0), 0.5, 50)
+    yield countries(Means(0.33), 0.2, 27)
+    yield raters(Means(1.3, 40, 0.41, limit=4.0, samples=2), 0.8, 20)
+    yield raters(Means(1.3, 8, 0.41, family=26, limit=4.0, samples=2), 0.8, 60)
+    yield alike(Means(1.0, limit=4.0, samples=2), 0.5, 100)
+    yield alike(Means(1.0), 0.5, 50)
 
 
 def main() -> None:

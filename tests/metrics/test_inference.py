@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import AnovaRM
 from statsmodels.stats.multitest import multipletests
 
-from t2i_parity.metrics._common import MIN_CLUSTERS, FloatArray, Resampling
-from t2i_parity.metrics._inference import GroupMeans, holm, spread_difference, worst_shares
+from t2i_parity.metrics._common import MIN_CLUSTERS, FloatArray, Resampling, holm
+from t2i_parity.metrics._inference import GroupMeans, spread_difference, worst_shares
 
 TEN = [f"{place:02d}" for place in range(10)]
 

@@ -13,7 +13,7 @@ import scipy.stats
 from statsmodels.stats.power import FTestAnovaPower, TTestIndPower, TTestPower
 
 from t2i_parity.metrics._common import mcnemar_p
-from t2i_parity.metrics.planning import MOST, Design, Gap, PairedMeans, PairedRates, Spread, TwoMeans, needed, smallest
+from t2i_parity.metrics.planning import MOST, Design, Gap, Means, PairedRates, Spread, needed, smallest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
@@ -22,7 +22,13 @@ from planner_power import Case, cases
 RUNS = 700
 CHEAP = ("dialect", "bypass", "rates", "precision", "spread", "gain", "ratings")
 CASES = [case for case in cases() if case.what.startswith(CHEAP) and case.n <= 250]
-DESIGNS = (PairedRates(0.37, 0.72, family=5), PairedMeans(0.2, family=10), Gap(0.2, 0.36, 10), TwoMeans(1.3, 40, 0.41), Spread(10, 0.16))
+DESIGNS = (
+    PairedRates(0.37, 0.72, family=5),
+    Means(0.2, family=10),
+    Gap(0.2, 0.36, 10),
+    Means(1.3, 40, 0.41, limit=4.0, samples=2),
+    Spread(10, 0.16),
+)
 
 
 @pytest.mark.parametrize("case", CASES[::2], ids=lambda case: f"{case.what} n {case.n}")
@@ -58,9 +64,9 @@ def test_equivalence_of_rates_is_exact() -> None:
 
 @pytest.mark.parametrize("n", [8, 34, 200])
 def test_means_have_the_power_that_statsmodels_tells(n: int) -> None:
-    assert PairedMeans(0.5).power(0.2, n) == pytest.approx(TTestPower().power(0.4, n, 0.05), abs=2e-3)
-    assert PairedMeans(0.5, family=4).power(-0.2, n) == pytest.approx(TTestPower().power(0.4, n, 0.05 / 4), abs=2e-3)
-    assert TwoMeans(0.5).power(0.2, n) == pytest.approx(TTestIndPower().power(0.4, n, 0.05), abs=2e-3)
+    assert Means(0.5).power(0.2, n) == pytest.approx(TTestPower().power(0.4, n, 0.05), abs=2e-3)
+    assert Means(0.5, family=4).power(-0.2, n) == pytest.approx(TTestPower().power(0.4, n, 0.05 / 4), abs=2e-3)
+    assert Means(0.5, limit=4.0, samples=2).power(0.2, n) == pytest.approx(TTestIndPower().power(0.4, n, 0.05), abs=2e-3)
 
 
 def test_a_spread_of_many_meanings_has_the_power_that_statsmodels_tells() -> None:
@@ -73,7 +79,7 @@ def test_images_of_a_meaning_help_as_far_as_they_differ() -> None:
     one, same, apart = (PairedRates(0.2, 0.33, images=images, icc=icc) for images, icc in ((1, 0.0), (4, 1.0), (4, 0.0)))
     assert same.power(0.1, 100) == pytest.approx(one.power(0.1, 100), abs=0.02)
     assert apart.power(0.1, 100) == pytest.approx(one.power(0.1, 400), abs=0.03)
-    for design in (PairedMeans(0.2), Spread(10, 0.16), TwoMeans(1.3)):
+    for design in (Means(0.2), Spread(10, 0.16), Means(1.3, limit=4.0, samples=2)):
         assert replace(design, images=4, icc=1.0).power(0.05, 30) == pytest.approx(design.power(0.05, 30))
         assert replace(design, images=4, icc=0.3).power(0.05, 30) > design.power(0.05, 30)
 
@@ -92,11 +98,11 @@ def test_a_sample_and_what_it_shows_belong_together(design: Design, equivalent: 
 
 
 def test_what_no_sample_and_no_difference_shows_is_none() -> None:
-    assert needed(PairedMeans(1.0), 1e-4, 0.8) is None
-    assert PairedMeans(1.0).power(1e-4, MOST) < 0.8
+    assert needed(Means(1.0), 1e-4, 0.8) is None
+    assert Means(1.0).power(1e-4, MOST) < 0.8
     assert smallest(PairedRates(0.03, 0.3), 60, 0.8, sign=-1) is None
     # Of five signs, no p is below 1/16.
-    assert PairedMeans(0.1, flips=True).power(1.0, 5) == 0.0
+    assert Means(0.1, flips=True).power(1.0, 5) == 0.0
 
 
 def test_flags_go_together_as_far_as_their_rates_allow() -> None:
